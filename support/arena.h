@@ -1,0 +1,28 @@
+/* Memory that is given back all at once. An arena hands out zeroed, 16-byte aligned pieces and never
+ * frees one; arena_reset() takes back all of them. Running out of memory leaves through the jump
+ * buffer `failure`, the only longjmp of the library.
+ *
+ *     Node *n = new(arena, Node);        int64_t *dims = new_array(arena, int64_t, rank);
+ */
+#ifndef AMPC_SUPPORT_ARENA_H
+#define AMPC_SUPPORT_ARENA_H
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct ArenaBlock ArenaBlock;
+typedef struct Arena {
+    ArenaBlock *block; /* newest block; older ones hang on it */
+    size_t total;      /* bytes asked from the system */
+    jmp_buf *failure;  /* where to go when there is no memory; NULL: abort */
+} Arena;
+
+void *arena_alloc(Arena *a, size_t bytes);
+void arena_reset(Arena *a); /* keeps one block for reuse; poisons it under ASan */
+void arena_free(Arena *a);
+char *arena_copy(Arena *a, const char *text, size_t bytes); /* NUL-terminated copy */
+char *arena_printf(Arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define new(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
+#define new_array(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
+#endif

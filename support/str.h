@@ -1,0 +1,23 @@
+/* Interned names: two names are the same text exactly when they are the same pointer. */
+#ifndef AMPC_SUPPORT_STR_H
+#define AMPC_SUPPORT_STR_H
+#include "support/arena.h"
+
+typedef const char *Str; /* NUL-terminated; compare with == */
+
+typedef struct Names {
+    Arena *arena;
+    Str *slots; /* open addressing; size is a power of two */
+    size_t size, count;
+} Names;
+
+void names_init(Names *names, Arena *arena);
+Str intern(Names *names, const char *text);
+Str intern_n(Names *names, const char *text, size_t bytes);
+Str intern_printf(Names *names, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The name of the list nearest to `wrong` by edit distance, NULL when none is near: "did you mean". */
+const char *nearest_name(const char *wrong, const char *const *list, int count);
+/* Does `text` match the glob `pattern`? A star crosses dots. */
+int glob_match(const char *pattern, const char *text);
+#endif
