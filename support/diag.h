@@ -16,7 +16,7 @@ typedef enum Code {
     CODE_COUNT
 } Code;
 
-typedef enum Severity { ERROR, WARNING, REMARK, NOTE, FIX } Severity;
+typedef enum Severity { ERROR, WARNING, REMARK, NOTE, FIX, MARK } Severity;
 
 typedef struct Diags Diags;
 typedef struct Diag {
@@ -25,7 +25,7 @@ typedef struct Diag {
     Code code;
     Span span;
     const char *text;          /* for FIX: the replacement of span */
-    struct Diag *child, *next; /* notes and fix-its of this one; the next one of the list */
+    struct Diag *child, *next; /* notes, fix-its and marks of this one; the next one of the list */
 } Diag;
 
 struct Diags {
@@ -50,14 +50,26 @@ Diag *warn_at(Diags *d, Code code, Span span, const char *format, ...)
 Diag *remark_at(Diags *d, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* d may be NULL (a warning that is off): then nothing happens. */
 void note_at(Diag *d, Span span, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void fix_at(Diag *d, Span span, const char *replacement);
+void fix_at(Diag *d, Span span, const char *replacement); /* empty span: insert; "": remove */
+void mark_at(Diag *d, Span span); /* underlines a second place of the same line */
 Diag *system_error(Diags *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+const char *diag_text(const Diag *d); /* the message; of a fix-it "replace 'a' with 'b'" */
 
 const char *code_name(Code code);
 const char *code_explanation(Code code);
 int code_find(const char *name); /* -1 if there is none */
 
-void diags_print(const Diags *d, Out *o, int colour); /* carets, notes, fix-its; in the order raised */
-/* Compares with the // expected-error {{…}} comments of the sources; writes what differs; 0: as expected. */
+int diags_full(const Diags *d); /* more errors than max_errors: time to stop */
+void diags_print(const Diags *d, Out *o,
+                 int colour); /* carets, notes, fix-its; in the order raised */
+/* Compares with the comments of the sources and writes what is missing or unexpected; gives the number
+ * of differences. A comment names a substring of the message on its own line, on the line N away, or
+ * (with *) anywhere, a message without a place included:
+ *
+ *     // expected-error {{…}}   expected-warning@-2 {{…}}   expected-note@+1 {{…}}   expected-remark@* {{…}}
+ *
+ * Fix-its may be expected ("expected-fix {{…}}" with their whole text) but need not be.
+ */
 int diags_verify(const Diags *d, Out *o);
 #endif

@@ -19,11 +19,14 @@ typedef struct Out {
 } Out;
 
 void out_init(Out *o, Arena *arena);
-void out_text(Out *o, const char *text); /* indentation is put after each newline, before the next character */
+void out_text(
+    Out *o,
+    const char *text); /* indentation is put after each newline, before the next character */
 void out_printf(Out *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void out_vprintf(Out *o, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-void out_line(Out *o, const char *format, ...) __attribute__((format(printf, 2, 3))); /* + newline */
-void out_indent(Out *o, int steps); /* may be negative */
+void out_line(Out *o, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* + newline */
+void out_indent(Out *o, int steps);        /* may be negative */
 /* Writes a template in which $1 … $9 stand for args[0] … args[8]; $$ is a dollar. */
 void out_expand(Out *o, const char *template_text, const char *const *args, int count);
 const char *expand(Arena *arena, const char *template_text, const char *const *args, int count);

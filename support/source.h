@@ -5,6 +5,8 @@
 #include "support/arena.h"
 #include "support/str.h"
 
+enum { SOURCE_MAX = 16 << 20 }; /* bytes of one file; larger ones are refused */
+
 typedef struct Source {
     const char *path; /* as the user gave it */
     const char *text; /* NUL-terminated; may hold NULs inside, see size */
@@ -30,8 +32,13 @@ typedef struct Place {
 } Place;
 
 void sources_init(Sources *s, Arena *arena);
-Source *source_add(Sources *s, const char *path, const char *text, size_t size); /* copies the text */
-Source *source_read(Sources *s, const char *path, const char **why); /* "-": standard input; NULL: see why */
+Source *source_add(Sources *s, const char *path, const char *text,
+                   size_t size); /* copies the text */
+Source *source_read(Sources *s, const char *path,
+                    const char **why); /* "-": standard input; NULL: see why */
+/* Adds each part of `whole` between lines that begin with "// -----" as a source of its own; *parts
+ * gets them in order. One part, the whole itself, when there is no such line. */
+int source_split(Sources *s, Source *whole, Source ***parts);
 Source *source_of(const Sources *s, Span span);
 Place place_of(const Sources *s, uint32_t file, uint32_t offset); /* file as in Span */
 Span span_join(Span first, Span last);

@@ -16,6 +16,13 @@ Str intern(Names *names, const char *text);
 Str intern_n(Names *names, const char *text, size_t bytes);
 Str intern_printf(Names *names, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Decodes the UTF-8 character at `text`; gives its length, 0 when the bytes are not UTF-8 (overlong
+ * forms, surrogates and an end in the middle included). */
+int utf8_decode(const char *text, size_t bytes, uint32_t *code_point);
+/* strtod and strtof without the locale. */
+double read_double(const char *text);
+float read_float(const char *text);
+
 /* The name of the list nearest to `wrong` by edit distance, NULL when none is near: "did you mean". */
 const char *nearest_name(const char *wrong, const char *const *list, int count);
 /* Does `text` match the glob `pattern`? A star crosses dots. */
