@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: 0BSD */
+/* The matrix product C[m,n] = sum over k of A[m,k] * B[k,n], summed in f32. A and B are both f32,
+ * both f16 or both bf16, each with a row and a column stride, so that transposes cost no copy. The
+ * sums are not stored: they go row by row to an epilogue, which adds the bias, rounds and stores.
+ *
+ *     static void fc1_end(const void *args, int64_t m, int64_t n, int64_t count, const float *acc)
+ *     { ...y[m * 128 + n + i] = relu(acc[i] + bias[n + i]) for i < count... }
+ *
+ *     RtScratch scratch = {memory, bytes};          bytes from rt_gemm_scratch(), once
+ *     rt_gemm(RT_F32, RT_FUSED, N, 128, 64, rt_matrix(x, 64, 1), rt_matrix(w, 1, 64),
+ *             fc1_end, &args, scratch);             y = relu(x w^T + b), w stored as [128, 64]
+ *
+ * Rounding (strict): f32 is a chain of fmaf over ascending k; halves are summed in pairs of
+ * chains, 32 of k at a time; rt_gemm_path.h has both. The same bits on every processor, for every
+ * number of threads and every blocking. Fused: bf16 uses AMX tiles where there are any, which keep
+ * that order but flush subnormals; f16 is summed in one chain. Every thread computes a rectangle
+ * of C by itself, k is never divided among threads, nothing is allocated.
+ */
+#ifndef AMPC_RT_GEMM_H
+#define AMPC_RT_GEMM_H
+
+#include "rt_gemm_path.h"
+
+/* Element (i, j) is data[i * row + j * column]. Fast when one of the strides is 1. */
+typedef struct RtMatrix {
+    const void *data;
+    int64_t row, column;
+} RtMatrix;
+
+/* Gets the sums of row m, columns n to n + count - 1. Called once for each element, in any order,
+ * from any thread. */
+typedef void RtEpilogue(const void *args, int64_t m, int64_t n, int64_t count, const float *acc);
+
+/* Memory for packing, aligned to 64 bytes; one product at a time may use it. */
+typedef struct RtScratch {
+    void *data;
+    int64_t bytes;
+} RtScratch;
+
+typedef enum RtRounding { RT_STRICT, RT_FUSED } RtRounding;
+
+RT_FN RtMatrix rt_matrix(const void *data, int64_t row, int64_t column)
+{
+    RtMatrix matrix;
+    matrix.data = data;
+    matrix.row = row;
+    matrix.column = column;
+    return matrix;
+}
+
+/* ---- choosing the kernels ---- */
+
+RT_FN RtIsa *rt_gemm_isa_limit(void)
+{
+    static RtIsa limit = RT_ISA_AMX;
+    return &limit;
+}
+
+/* Uses nothing above `isa` from now on (for tests). */
+RT_FN void rt_gemm_limit(RtIsa isa)
+{
+    *rt_gemm_isa_limit() = isa;
+}
+
+RT_FN RtGemmPath rt_gemm_path(RtType type, RtRounding rounding)
+{
+    int pairs = type == RT_BF16 || (type == RT_F16 && rounding == RT_STRICT);
+    return rt_portable_path(pairs);
+}
+
+/* ---- blocking ---- */
+
+/* How one thread goes through its rectangle: it packs `rows` rows of A, then `columns` columns of
+ * B at a time, which stay in the L2 cache while the rows stream by. Where k is longer than
+ * `depth` it is done in blocks, whose sums wait in the accumulators. */
+typedef struct RtGemmBlock {
+    int64_t rows, columns, depth;
+    int64_t a_bytes, b_bytes,
+        acc_bytes; /* of scratch memory, upper bounds that grow with m, n, k */
+    int64_t acc_ld;
+} RtGemmBlock;
+
+enum {
+    RT_GEMM_LINE = 8 << 10, /* bytes of a packed line at most */
+    RT_GEMM_A = 4 << 20,    /* bytes of packed A, if that many rows can be packed at all */
+    RT_GEMM_B = 512 << 10   /* bytes of packed B likewise */
+};
+
+RT_INLINE int64_t rt_min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+RT_INLINE int64_t rt_max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+RT_INLINE int64_t rt_parts(int64_t n, int64_t size)
+{
+    return (n + size - 1) / size;
+}
+
+RT_INLINE int64_t rt_round_up(int64_t n, int64_t step)
+{
+    return rt_parts(n, step) * step;
+}
+
+RT_FN RtGemmBlock rt_gemm_block(const RtGemmPath *p, int64_t m, int64_t n, int64_t k)
+{
+    RtGemmBlock b;
+    const int64_t longest = RT_GEMM_LINE / p->bytes;
+    int64_t k_blocks = rt_max64(1, rt_parts(k, longest));
+    b.depth = rt_round_up(rt_parts(k, k_blocks), k_blocks > 1 ? 32 : p->k_step);
+    int64_t line = rt_max64(1, b.depth) * p->bytes;
+    b.rows = rt_max64(1, RT_GEMM_A / line / p->acc_rows) * p->acc_rows;
+    if (k_blocks > 1)
+        b.rows = p->acc_rows;
+    b.columns =
+        rt_round_up(rt_min64(rt_max64(RT_GEMM_B / line, 2 * p->panel), p->acc_columns), p->panel);
+
+    const int64_t most_line = rt_min64(rt_round_up(k, p->k_step), longest) * p->bytes;
+    int64_t strip = p->strip_width * most_line, panel = p->panel_width * most_line;
+    b.a_bytes = rt_min64(
+        rt_parts(m, p->strip) * strip,
+        rt_max64((int64_t)RT_GEMM_A / p->strip * p->strip_width, p->acc_rows / p->strip * strip));
+    b.b_bytes = rt_min64(rt_parts(n, p->panel) * panel, rt_max64(RT_GEMM_B, 2 * panel) + panel);
+    b.acc_ld = b.columns + 16; /* not a power of two: rows would share cache sets */
+    b.acc_bytes = rt_min64(rt_round_up(m, p->strip), p->acc_rows) * b.acc_ld * 4;
+    b.a_bytes = rt_round_up(b.a_bytes, 64);
+    b.b_bytes = rt_round_up(b.b_bytes, 64);
+    b.acc_bytes = rt_round_up(b.acc_bytes, 64);
+    return b;
+}
+
+RT_FN int64_t rt_gemm_thread_bytes(const RtGemmBlock *b)
+{
+    return b->a_bytes + b->b_bytes + b->acc_bytes + 256; /* apart from the next thread's */
+}
+
+/* Bytes of scratch memory that lets this product, and any smaller one, run on `threads` threads;
+ * with less it uses fewer. */
+RT_FN int64_t rt_gemm_scratch(RtType type, RtRounding rounding, int64_t m, int64_t n, int64_t k,
+                              int threads)
+{
+    RtGemmPath path = rt_gemm_path(type, rounding);
+    RtGemmBlock block = rt_gemm_block(&path, m, n, k);
+    block.acc_bytes = path.acc_rows * (path.acc_columns + 16) * 4;
+    return rt_gemm_thread_bytes(&block) * threads;
+}
+
+/* ---- one thread's work ---- */
+
+typedef struct RtGemm {
+    RtGemmPath path;
+    RtType type;
+    int64_t m, n, k;
+    RtMatrix a, b;
+    RtEpilogue *epilogue;
+    const void *args;
+    int64_t first_row; /* the epilogue's number of row 0 */
+} RtGemm;
+
+typedef struct RtRectangle {
+    int64_t m0, m1, n0, n1;
+} RtRectangle;
+
+RT_FN void rt_gemm_pack_rows(const RtGemm *g, void *packed, int64_t m0, int64_t m1, int64_t k0,
+                             int64_t depth)
+{
+    RtLines s;
+    s.data = rt_gemm_at(g->a.data, g->type, m0 * g->a.row + k0 * g->a.column);
+    s.type = g->type;
+    s.count = m1 - m0;
+    s.stride = g->a.row;
+    s.depth = rt_min64(depth, g->k - k0);
+    s.k_stride = g->a.column;
+    s.padded = rt_round_up(s.depth, g->path.k_step);
+    g->path.pack_a(packed, &s);
+}
+
+RT_FN void rt_gemm_pack_columns(const RtGemm *g, void *packed, int64_t n0, int64_t n1, int64_t k0,
+                                int64_t depth)
+{
+    RtLines s;
+    s.data = rt_gemm_at(g->b.data, g->type, k0 * g->b.row + n0 * g->b.column);
+    s.type = g->type;
+    s.count = n1 - n0;
+    s.stride = g->b.column;
+    s.depth = rt_min64(depth, g->k - k0);
+    s.k_stride = g->b.row;
+    s.padded = rt_round_up(s.depth, g->path.k_step);
+    g->path.pack_b(packed, &s);
+}
+
+/* acc = (add ? acc : 0) + packed rows times packed columns. Slices of k are outermost, and a
+ * slice of a panel stays in the L1 cache while all strips pass. */
+RT_FN void rt_gemm_multiply(const RtGemmPath *p, const char *a, const char *b, int64_t rows,
+                            int64_t columns, int64_t depth, float *acc, int64_t ld, int add)
+{
+    const int64_t strip_bytes = p->strip_width * p->bytes, panel_bytes = p->panel_width * p->bytes;
+    int64_t k = 0;
+    do {
+        int64_t slice = rt_min64(p->k_slice, depth - k);
+        for (int64_t n = 0; n < columns; n += p->panel)
+            for (int64_t m = 0; m < rows; m += p->strip)
+                p->multiply(a + (m / p->strip * depth + k) * strip_bytes,
+                            b + (n / p->panel * depth + k) * panel_bytes, slice,
+                            rt_min64(rows - m, p->strip), rt_min64(columns - n, p->panel),
+                            acc + m * ld + n, ld, add || k > 0);
+        k += slice;
+    } while (k < depth);
+}
+
+RT_FN void rt_gemm_rectangle(const RtGemm *g, RtRectangle r, char *scratch)
+{
+    const RtGemmPath *p = &g->path;
+    const RtGemmBlock block = rt_gemm_block(p, g->m, g->n, g->k);
+    char *a = scratch, *b = a + block.a_bytes;
+    float *acc = (float *)(void *)(b + block.b_bytes);
+    if (p->begin)
+        p->begin();
+    for (int64_t m0 = r.m0; m0 < r.m1; m0 += block.rows)
+        for (int64_t n0 = r.n0; n0 < r.n1; n0 += block.columns) {
+            const int64_t m1 = rt_min64(m0 + block.rows, r.m1);
+            const int64_t n1 = rt_min64(n0 + block.columns, r.n1);
+            int64_t k = 0;
+            do {
+                const int64_t depth = rt_min64(block.depth, g->k - k);
+                const int64_t padded = rt_round_up(depth, p->k_step);
+                if (n0 == r.n0 || depth < g->k)
+                    rt_gemm_pack_rows(g, a, m0, m1, k, depth);
+                rt_gemm_pack_columns(g, b, n0, n1, k, depth);
+                for (int64_t m = m0; m < m1; m += p->acc_rows) {
+                    const int64_t rows = rt_min64(p->acc_rows, m1 - m);
+                    rt_gemm_multiply(p,
+                                     a + (m - m0) / p->strip * p->strip_width * padded * p->bytes,
+                                     b, rows, n1 - n0, padded, acc, block.acc_ld, k > 0);
+                    if (k + depth >= g->k)
+                        for (int64_t i = 0; i < rows; i++)
+                            g->epilogue(g->args, g->first_row + m + i, n0, n1 - n0,
+                                        acc + i * block.acc_ld);
+                }
+                k += depth;
+            } while (k < g->k);
+        }
+    if (p->end)
+        p->end();
+}
+
+/* ---- threads ---- */
+
+/* How rows and columns are divided: into down x across rectangles. */
+typedef struct RtGemmGrid {
+    int64_t down, across;
+} RtGemmGrid;
+
+/* The division into `threads` rectangles whose largest is done first. Packing an element costs
+ * about as much as `packing` multiplications. */
+RT_FN RtGemmGrid rt_gemm_grid(const RtGemm *g, int64_t threads)
+{
+    const int64_t packing = 16;
+    const int64_t strips = rt_parts(g->m, g->path.strip), panels = rt_parts(g->n, g->path.panel);
+    RtGemmGrid best = {1, 1};
+    int64_t least = INT64_MAX;
+    for (int64_t down = 1; down <= threads; down++) {
+        const int64_t across = threads / down;
+        const int64_t rows = rt_parts(strips, down) * g->path.strip;
+        const int64_t columns = rt_parts(panels, across) * g->path.panel;
+        const int64_t cost = rows * columns + packing * (rows + columns);
+        if (cost < least) {
+            least = cost;
+            best.down = down;
+            best.across = across;
+        }
+    }
+    return best;
+}
+
+RT_FN RtRectangle rt_gemm_share(const RtGemm *g, RtGemmGrid grid, int64_t index)
+{
+    const int64_t strip = g->path.strip, panel = g->path.panel;
+    const int64_t strips = rt_parts(g->m, strip), panels = rt_parts(g->n, panel);
+    const int64_t i = index / grid.across, j = index % grid.across;
+    RtRectangle r;
+    r.m0 = strips * i / grid.down * strip;
+    r.m1 = rt_min64(strips * (i + 1) / grid.down * strip, g->m);
+    r.n0 = panels * j / grid.across * panel;
+    r.n1 = rt_min64(panels * (j + 1) / grid.across * panel, g->n);
+    return r;
+}
+
+/* Work below which waking the other threads costs more than it saves. */
+enum { RT_GEMM_SERIAL = 1 << 19 }; /* multiplications */
+
+RT_FN int64_t rt_gemm_threads(double work, int64_t thread_bytes, int64_t scratch_bytes)
+{
+#ifdef _OPENMP
+    if (work >= RT_GEMM_SERIAL && !omp_in_parallel())
+        return rt_max64(1, rt_min64(omp_get_max_threads(), scratch_bytes / thread_bytes));
+#endif
+    (void)work, (void)thread_bytes, (void)scratch_bytes;
+    return 1;
+}
+
+/* `batch` products of the same shape: those of a and b lie a_step and b_step elements apart (0:
+ * all use the same one). The epilogue sees their rows numbered on: row i of product j is j*m + i. */
+RT_FN void rt_gemm_batch(RtType type, RtRounding rounding, int64_t batch, int64_t m, int64_t n,
+                         int64_t k, RtMatrix a, int64_t a_step, RtMatrix b, int64_t b_step,
+                         RtEpilogue *epilogue, const void *args, RtScratch scratch)
+{
+    RtGemm whole;
+    whole.path = rt_gemm_path(type, rounding);
+    whole.type = type;
+    whole.m = m;
+    whole.n = n;
+    whole.k = k;
+    whole.a = a;
+    whole.b = b;
+    whole.epilogue = epilogue;
+    whole.args = args;
+    whole.first_row = 0;
+    if (batch <= 0 || m <= 0 || n <= 0)
+        return;
+
+    RtGemmBlock block = rt_gemm_block(&whole.path, m, n, k);
+    const int64_t thread_bytes = rt_gemm_thread_bytes(&block);
+    const double work = (double)batch * (double)m * (double)n * (double)k;
+    const int64_t threads = rt_gemm_threads(work, thread_bytes, scratch.bytes);
+    /* A large batch is divided first, then each product. */
+    const RtGemmGrid grid = rt_gemm_grid(&whole, batch >= threads ? 1 : threads / batch);
+    const int64_t each = grid.down * grid.across, shares = batch * each;
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads((int)threads) if (threads > 1)
+#endif
+    for (int64_t share = 0; share < shares; share++) {
+        RtGemm g = whole;
+        const int64_t product = share / each;
+        int64_t thread = 0;
+#ifdef _OPENMP
+        thread = threads > 1 ? omp_get_thread_num() : 0;
+#endif
+        g.a.data = rt_gemm_at(a.data, type, product * a_step);
+        g.b.data = rt_gemm_at(b.data, type, product * b_step);
+        g.first_row = product * m;
+        rt_gemm_rectangle(&g, rt_gemm_share(&g, grid, share % each),
+                          (char *)scratch.data + thread * thread_bytes);
+    }
+}
+
+/* The product described at the top. */
+RT_FN void rt_gemm(RtType type, RtRounding rounding, int64_t m, int64_t n, int64_t k, RtMatrix a,
+                   RtMatrix b, RtEpilogue *epilogue, const void *args, RtScratch scratch)
+{
+    rt_gemm_batch(type, rounding, 1, m, n, k, a, 0, b, 0, epilogue, args, scratch);
+}
+
+#endif

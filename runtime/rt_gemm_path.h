@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: 0BSD */
+/* What the matrix product of rt_gemm.h asks of an instruction set: how operands are packed and how
+ * two packed pieces are multiplied. Here is that description and the portable set; the others are
+ * in rt_gemm_avx2.h, rt_gemm_avx512.h and rt_gemm_amx.h. All give the same bits, because each
+ * element is computed in the same order:
+ *
+ *   chain  acc = fmaf(a[k], b[k], acc), k ascending
+ *   pairs  for every 32 of k: e = the chain over even k, o = the chain over odd k, both from 0,
+ *          then acc = acc + (e + o); k is padded with zeros
+ *
+ * Packed form. A is cut into strips of a few rows, B into panels of a few columns. Both are
+ * "lines" along k to the packer, which writes the elements of one k side by side: a strip of 4
+ * rows is  a0[0] a1[0] a2[0] a3[0]  a0[1] a1[1] ...  Missing lines and missing k are zeros.
+ */
+#ifndef AMPC_RT_GEMM_PATH_H
+#define AMPC_RT_GEMM_PATH_H
+
+#include "rt_cpu.h"
+#include "rt_half.h"
+
+typedef enum RtType { RT_F32, RT_F16, RT_BF16 } RtType;
+
+/* A piece of an operand: rows of A, or columns of B. Strides are in elements. */
+typedef struct RtLines {
+    const void *data;
+    RtType type;
+    int64_t count, stride; /* of the lines */
+    int64_t depth, k_stride;
+    int64_t padded; /* depth after padding */
+} RtLines;
+
+typedef void RtPack(void *packed, const RtLines *lines);
+
+/* acc[rows][columns], row stride ld, from a strip and a panel; `add` continues earlier sums. May
+ * write whole strips and panels. */
+typedef void RtMultiply(const void *strip, const void *panel, int64_t depth, int64_t rows,
+                        int64_t columns, float *acc, int64_t ld, int add);
+
+typedef struct RtGemmPath {
+    int64_t strip, panel;             /* rows and columns one RtMultiply takes at most */
+    int64_t strip_width, panel_width; /* packed elements for each k, padding included */
+    int64_t k_step;                   /* the depth of a packed piece is a multiple */
+    int64_t bytes;                    /* of a packed element */
+    int64_t k_slice;                  /* most k for one RtMultiply, for the L1 cache's sake */
+    int64_t acc_rows, acc_columns;    /* the block whose sums are kept for the epilogue */
+    RtPack *pack_a, *pack_b;
+    RtMultiply *multiply;
+    void (*begin)(void), (*end)(void); /* on each thread, around its work; may be NULL */
+} RtGemmPath;
+
+RT_INLINE float rt_gemm_element(const void *data, RtType type, int64_t index)
+{
+    switch (type) {
+    case RT_F32:
+        return ((const float *)data)[index];
+    case RT_F16:
+        return rt_f32_from_f16(((const uint16_t *)data)[index]);
+    case RT_BF16:
+        return rt_f32_from_bf16(((const uint16_t *)data)[index]);
+    }
+    return 0;
+}
+
+/* The address of an element that lies `index` elements behind the start. */
+RT_INLINE const void *rt_gemm_at(const void *data, RtType type, int64_t index)
+{
+    return (const char *)data + index * (type == RT_F32 ? 4 : 2);
+}
+
+/* Packs groups of `lines_each` lines, `width` elements for each k, as f32, with any strides. */
+RT_FN void rt_gemm_pack_any(float *packed, const RtLines *s, int64_t lines_each, int64_t width)
+{
+    for (int64_t first = 0; first < s->count; first += lines_each) {
+        int64_t left = s->count - first < lines_each ? s->count - first : lines_each;
+        for (int64_t k = 0; k < s->padded; k++, packed += width)
+            for (int64_t i = 0; i < width; i++)
+                packed[i] = i < left && k < s->depth
+                                ? rt_gemm_element(s->data, s->type,
+                                                  (first + i) * s->stride + k * s->k_stride)
+                                : 0.0f;
+    }
+}
+
+/* ---- portable ---- */
+
+enum { RT_PORTABLE_STRIP = 4, RT_PORTABLE_PANEL = 8 };
+
+RT_FN void rt_portable_pack_a(void *packed, const RtLines *s)
+{
+    rt_gemm_pack_any((float *)packed, s, RT_PORTABLE_STRIP, RT_PORTABLE_STRIP);
+}
+
+RT_FN void rt_portable_pack_b(void *packed, const RtLines *s)
+{
+    rt_gemm_pack_any((float *)packed, s, RT_PORTABLE_PANEL, RT_PORTABLE_PANEL);
+}
+
+RT_FN void rt_portable_chain(const void *strip, const void *panel, int64_t depth, int64_t rows,
+                             int64_t columns, float *acc, int64_t ld, int add)
+{
+    (void)columns;
+    for (int64_t r = 0; r < rows; r++, acc += ld) {
+        const float *a = (const float *)strip + r, *b = (const float *)panel;
+        float sum[RT_PORTABLE_PANEL];
+        for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+            sum[c] = add ? acc[c] : 0.0f;
+        for (int64_t k = 0; k < depth; k++, a += RT_PORTABLE_STRIP, b += RT_PORTABLE_PANEL)
+            for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+                sum[c] = fmaf(*a, b[c], sum[c]);
+        memcpy(acc, sum, sizeof sum);
+    }
+}
+
+RT_FN void rt_portable_pairs(const void *strip, const void *panel, int64_t depth, int64_t rows,
+                             int64_t columns, float *acc, int64_t ld, int add)
+{
+    (void)columns;
+    for (int64_t r = 0; r < rows; r++, acc += ld) {
+        const float *a = (const float *)strip + r, *b = (const float *)panel;
+        if (!add)
+            memset(acc, 0, RT_PORTABLE_PANEL * sizeof *acc);
+        for (int64_t k = 0; k < depth; k += 32) {
+            float sum[2][RT_PORTABLE_PANEL] = {{0}};
+            for (int i = 0; i < 32; i++, a += RT_PORTABLE_STRIP, b += RT_PORTABLE_PANEL)
+                for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+                    sum[i & 1][c] = fmaf(*a, b[c], sum[i & 1][c]);
+            for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+                acc[c] += sum[0][c] + sum[1][c];
+        }
+    }
+}
+
+RT_FN RtGemmPath rt_portable_path(int pairs)
+{
+    RtGemmPath p;
+    p.strip = p.strip_width = RT_PORTABLE_STRIP;
+    p.panel = p.panel_width = RT_PORTABLE_PANEL;
+    p.k_step = pairs ? 32 : 1;
+    p.bytes = sizeof(float);
+    p.k_slice = 256;
+    p.acc_rows = 64;
+    p.acc_columns = 128;
+    p.pack_a = rt_portable_pack_a;
+    p.pack_b = rt_portable_pack_b;
+    p.multiply = pairs ? rt_portable_pairs : rt_portable_chain;
+    p.begin = p.end = NULL;
+    return p;
+}
+
+#endif
