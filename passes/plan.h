@@ -1,0 +1,64 @@
+/* What will be emitted, as data: buffers, kernels and launches of every entry. Pass fuse makes it, memplan
+ * places the buffers, codegen prints it (and a JIT can walk it).
+ */
+#ifndef AMPC_PASSES_PLAN_H
+#define AMPC_PASSES_PLAN_H
+#include "passes/pass.h"
+
+typedef struct Kernel Kernel; /* ir/kernel.h */
+
+typedef enum BufferKind {
+    BUFFER_ARENA,    /* an intermediate value, at an offset of the arena */
+    BUFFER_INPUT,    /* a field of the batch: Entry.inputs[index] */
+    BUFFER_PARAM,    /* a parameter as the graph reads it: its low-precision copy if there is one */
+    BUFFER_GRADIENT, /* of a parameter: a range of its optimizer's flat gradients */
+    BUFFER_SCALE,    /* one float: the loss scale of Program.scalers[index] that this step uses */
+    BUFFER_OPTION,   /* one float: Program.options[index] */
+    BUFFER_REPORT,   /* one float: Entry.reports[index] */
+    BUFFER_RESULT    /* Entry.results[index] */
+} BufferKind;
+
+typedef struct Buffer {
+    Str name; /* unique in its entry, valid as a C identifier: the local variable of the emitted step */
+    BufferKind kind;
+    int index;
+    Param *param;
+    const Type *type; /* type->dtype is the storage type */
+    Node *node;       /* whose value it holds; NULL for gradients etc. without one */
+    int first, last;  /* ARENA: launches of its first write and last read */
+    int64_t offset;   /* ARENA: bytes from the arena's start, set by memplan */
+    int64_t bytes;    /* at the symbols' upper bounds */
+} Buffer;
+
+typedef enum LaunchKind {
+    LAUNCH_KERNEL,  /* kernel over its rows, split over the threads */
+    LAUNCH_PRODUCT, /* matrix product; kernel is its epilogue */
+    LAUNCH_UPDATE   /* gradient norm, overflow test and update of one optimizer */
+} LaunchKind;
+
+typedef struct Launch {
+    LaunchKind kind;
+    Kernel *kernel;
+    Buffer **buffer; /* arguments in the order of the kernel's parameters */
+    int buffers;
+    Node *product;      /* PRODUCT: the MATMUL node; its operands are operand[0], operand[1] */
+    Buffer *operand[2];
+    Optimizer *optimizer; /* UPDATE */
+    Node *update;         /* UPDATE: the first of its UPDATE nodes (scaler, clip) */
+    Span span;
+    int index;
+} Launch;
+
+typedef struct EntryPlan {
+    Entry *entry;
+    Vec(Buffer *) buffers;
+    Vec(Launch *) launches;
+    int64_t arena_bytes;
+} EntryPlan;
+
+struct Plan {
+    Vec(Kernel *) kernels; /* distinct functions, in order of first launch; equal groups share one */
+    EntryPlan *entry;      /* one an entry of the program, same order */
+    int64_t arena_bytes;   /* the largest of the entries */
+};
+#endif
