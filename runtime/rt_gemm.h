@@ -19,6 +19,8 @@
 #ifndef AMPC_RT_GEMM_H
 #define AMPC_RT_GEMM_H
 
+#include "rt_gemm_amx.h"
+#include "rt_gemm_avx512.h"
 #include "rt_gemm_path.h"
 
 /* Element (i, j) is data[i * row + j * column]. Fast when one of the strides is 1. */
@@ -65,6 +67,13 @@ RT_FN void rt_gemm_limit(RtIsa isa)
 RT_FN RtGemmPath rt_gemm_path(RtType type, RtRounding rounding)
 {
     int pairs = type == RT_BF16 || (type == RT_F16 && rounding == RT_STRICT);
+#ifdef RT_X86
+    RtIsa isa = rt_cpu_isa() < *rt_gemm_isa_limit() ? rt_cpu_isa() : *rt_gemm_isa_limit();
+    if (isa >= RT_ISA_AMX && type == RT_BF16 && rounding == RT_FUSED)
+        return rt_amx_path();
+    if (isa >= RT_ISA_AVX512)
+        return rt_avx512_path(pairs);
+#endif
     return rt_portable_path(pairs);
 }
 

@@ -18,6 +18,15 @@
 #include "rt_cpu.h"
 #include "rt_half.h"
 
+/* Before a loop with a constant number of turns whose variables are to live in registers. */
+#if defined(__clang__)
+#define RT_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define RT_UNROLL _Pragma("GCC unroll 32")
+#else
+#define RT_UNROLL
+#endif
+
 typedef enum RtType { RT_F32, RT_F16, RT_BF16 } RtType;
 
 /* A piece of an operand: rows of A, or columns of B. Strides are in elements. */
