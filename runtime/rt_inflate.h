@@ -488,9 +488,36 @@ RT_FN const char *rt_gunzip_prefix(const void *data, size_t bytes, size_t limit,
     return rt_unpack(data, bytes, limit, 1, 1, out);
 }
 
+/* The status that goes with a reason from here. */
+RT_FN int rt_inflate_status(const char *why)
+{
+    return !why ? RT_OK : strcmp(why, RT_NO_MEMORY) ? RT_BAD_DATA : RT_SYSTEM;
+}
+
 /* Deflate without the frame of gzip. */
 RT_FN const char *rt_inflate(const void *data, size_t bytes, size_t limit, RtBytes *out)
 {
     return rt_unpack(data, bytes, limit, 0, 0, out);
+}
+
+RT_FN int rt_is_gzip(const RtBytes *file)
+{
+    return file->bytes >= 2 && file->data[0] == 0x1f && file->data[1] == 0x8b;
+}
+
+/* The file at path, unpacked if it is gzip data; the text may have up to limit bytes. */
+RT_FN int rt_file_read_packed(const char *path, size_t limit, RtBytes *out)
+{
+    RtBytes packed;
+    int status = rt_file_read(path, &packed);
+    if (status || !rt_is_gzip(&packed)) {
+        *out = packed;
+        return status;
+    }
+    const char *why = rt_gunzip(packed.data, packed.bytes, limit, out);
+    rt_bytes_free(&packed);
+    if (why)
+        return rt_fail(rt_inflate_status(why), "%s: %s", path, why);
+    return RT_OK;
 }
 #endif
