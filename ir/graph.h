@@ -53,18 +53,19 @@ struct Node {
     int version;        /* READ: of the parameter; UPDATE and STORE: the version they make */
     Str name;           /* what the user called it; NULL: no name of its own */
     Span span;
-    unsigned char in_instance; /* made inside a call of an instance (not in the body of a train or eval) */
-    unsigned char region;      /* Region */
-    unsigned char pinned;      /* the user fixed the type: f32 and friends, not float */
-    unsigned char mark;        /* free for the pass that runs; zero before and after */
-    int id;                    /* position in the graph, from 0 */
-    int uses;                  /* kept by graph_count_uses */
+    unsigned char
+        in_instance; /* made inside a call of an instance (not in the body of a train or eval) */
+    unsigned char region; /* Region */
+    unsigned char pinned; /* the user fixed the type: f32 and friends, not float */
+    unsigned char mark;   /* free for the pass that runs; zero before and after */
+    int id;               /* position in the graph, from 0 */
+    int uses;             /* kept by graph_count_uses */
     Node *next;
     Node *chain;         /* next in the same bucket of the table of equal nodes */
     struct Node *mapped; /* rewrite: the node of the new graph */
     struct Group *group; /* fuse */
-    int stored;          /* fuse: the value is written to memory (eval rounds it there in fused mode) */
-    int buffer;          /* memplan: index of its buffer, from 1; 0: none */
+    int stored; /* fuse: the value is written to memory (eval rounds it there in fused mode) */
+    int buffer; /* memplan: index of its buffer, from 1; 0: none */
 };
 
 /* A segment of an entry: one DAG. */
@@ -92,7 +93,8 @@ typedef struct Context {
 Context graph_context(Context fresh); /* sets, and gives back the former */
 
 Node *build(Op op, Node *const *in, int nin, const Attrs *attrs);
-Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param, int version); /* INPUT READ … */
+Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param,
+                   int version); /* INPUT READ … */
 Node *error_node(void);
 void graph_count_uses(Graph *g);
 
@@ -128,8 +130,8 @@ static inline Attr attr_none(void)
     Attr a = {.kind = ATTR_NONE, .i = 0};
     return a;
 }
-Attr attr_ints(const int64_t *at, int n);     /* copied */
-Attr attr_dims(const Dim *const *at, int n);  /* copied */
+Attr attr_ints(const int64_t *at, int n);    /* copied */
+Attr attr_dims(const Dim *const *at, int n); /* copied */
 
 /* The attribute called `name`; asserts that the row has it. */
 const Attr *attr_of(const Node *n, const char *name);
@@ -152,9 +154,11 @@ Node *build2(Op op, Node *a, Node *b);
 Node *build3(Op op, Node *a, Node *b, Node *c);
 Node *constant(double value, DType dtype);
 Node *cast_to(Node *x, DType to);
-Node *cast_because(Node *x, DType to, const char *why); /* inserted by a pass: why = "policy", "boundary", … */
+Node *cast_because(Node *x, DType to,
+                   const char *why); /* inserted by a pass: why = "policy", "boundary", … */
 Node *reduce(Op op, Node *x, const int64_t *axes, int n, int keep);
-Node *sum_to(Node *x, const int64_t *axes, int n, int keep, DType to); /* a SUM with a result type */
+Node *sum_to(Node *x, const int64_t *axes, int n, int keep,
+             DType to); /* a SUM with a result type */
 Node *divide_by_count(Node *x, const Dim *const *dims, int n);
 Node *matmul(Node *a, Node *b, int ta, int tb);
 Node *reshape(Node *x, const Dim *const *dims, int rank);
@@ -163,7 +167,8 @@ Node *slice(Node *x, int axis, const Dim *begin, const Dim *end);
 Node *expand_to(Node *x, const Dim *const *dims, int rank);
 Node *iota(const Dim *const *dims, int rank, int axis);
 Node *softmax(Op op, Node *x, int axis);
-Node *unbroadcast(Node *g, const Type *type); /* sums g to the shape of type: the gradient of broadcasting */
+Node *unbroadcast(Node *g,
+                  const Type *type); /* sums g to the shape of type: the gradient of broadcasting */
 
 /* Rewriting passes build a new graph: f gets each old node with its new operands and returns the new node,
  * or NULL to copy it. Names, spans and contexts are copied here. Unread nodes without effect are dropped. */

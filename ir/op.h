@@ -18,7 +18,13 @@ enum OpFlags {
     F_EARLY = 2048,
 };
 
-typedef enum Policy { POLICY_HALF, POLICY_FLOAT, POLICY_PROMOTE, POLICY_KEEP, POLICY_BANNED } Policy;
+typedef enum Policy {
+    POLICY_HALF,
+    POLICY_FLOAT,
+    POLICY_PROMOTE,
+    POLICY_KEEP,
+    POLICY_BANNED
+} Policy;
 
 typedef enum Op {
 #define ELEM(id, ...) OP_##id,

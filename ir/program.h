@@ -7,7 +7,17 @@
 
 /* A number, bool or string that the emitted program computes at start: literals, options, arithmetic. The
  * elaborator folds what is constant. */
-typedef enum ScalarKind { S_INT, S_REAL, S_BOOL, S_STRING, S_OPTION, S_UNARY, S_BINARY, S_COLUMN, S_CALL } ScalarKind;
+typedef enum ScalarKind {
+    S_INT,
+    S_REAL,
+    S_BOOL,
+    S_STRING,
+    S_OPTION,
+    S_UNARY,
+    S_BINARY,
+    S_COLUMN,
+    S_CALL
+} ScalarKind;
 typedef struct Scalar Scalar;
 struct Scalar {
     ScalarKind kind;
@@ -16,7 +26,7 @@ struct Scalar {
         int64_t i; /* INT, BOOL; OPTION: index of the option */
         double r;
     };
-    Str s;            /* STRING; UNARY, BINARY: the operator as in C; COLUMN: name of the source's field; CALL: function */
+    Str s; /* STRING; UNARY, BINARY: the operator as in C; COLUMN: name of the source's field; CALL: function */
     int64_t from, to; /* COLUMN of a csv: half-open range of columns */
     Scalar *a, *b;    /* operands */
 };
@@ -25,7 +35,7 @@ typedef enum OptionKind { OPTION_INT, OPTION_REAL, OPTION_BOOL, OPTION_STRING } 
 typedef struct Option {
     Str name, doc; /* doc may be NULL */
     OptionKind kind;
-    Scalar *value; /* default, constant */
+    Scalar *value;      /* default, constant */
     Scalar *low, *high; /* NULL: no range */
     Scalar **set;       /* values of a set range */
     int set_count;
@@ -36,15 +46,16 @@ typedef struct Option {
 typedef enum InitKind {
     INIT_ZEROS,
     INIT_ONES,
-    INIT_CONSTANT,  /* a */
-    INIT_UNIFORM,   /* [a, b) */
-    INIT_NORMAL,    /* mean a, standard deviation b */
-    INIT_ORTHOGONAL,/* gain a */
+    INIT_CONSTANT,   /* a */
+    INIT_UNIFORM,    /* [a, b) */
+    INIT_NORMAL,     /* mean a, standard deviation b */
+    INIT_ORTHOGONAL, /* gain a */
     INIT_EYE
 } InitKind;
 typedef struct Init {
     InitKind kind;
-    double a, b; /* he_normal, xavier_uniform and linear's default are worked out by the elaborator */
+    double a,
+        b; /* he_normal, xavier_uniform and linear's default are worked out by the elaborator */
 } Init;
 
 typedef struct Instance {
@@ -56,17 +67,18 @@ typedef struct Instance {
 
 typedef struct Optimizer Optimizer;
 struct Param {
-    Str name;       /* "net.fc1.weight" */
-    Str local;      /* "fc1.weight": as in a state_dict */
+    Str name;  /* "net.fc1.weight" */
+    Str local; /* "fc1.weight": as in a state_dict */
     Instance *instance;
     const Type *type; /* declared: float, or pinned; all dimensions are integers */
     Init init;
     Span span;
-    int is_buffer, frozen, is_norm; /* is_norm: of a normalisation layer, kept f32 under keep_batchnorm_fp32 */
-    int index;                      /* in Program.params */
+    int is_buffer, frozen,
+        is_norm; /* is_norm: of a normalisation layer, kept f32 under keep_batchnorm_fp32 */
+    int index;   /* in Program.params */
     /* set by pass master */
-    DType master; /* type of the weights that the optimizer steps on: f32, or half at O3 */
-    DType copy;   /* type of the low-precision copy; DT_NONE: none */
+    DType master;         /* type of the weights that the optimizer steps on: f32, or half at O3 */
+    DType copy;           /* type of the low-precision copy; DT_NONE: none */
     Optimizer *optimizer; /* NULL: no optimizer owns it */
     int group;            /* index in the optimizer's groups; -1: none */
     int has_gradient;     /* some loss reaches it */
@@ -76,7 +88,8 @@ struct Param {
 enum { MAX_HYPERS = 12 };
 typedef struct Schedule {
     Str kind; /* "constant", "step", "linear", "cosine" */
-    Scalar *peak, *warmup, *floor, *every, *factor, *total; /* NULL where the kind has none; total NULL: the train's steps */
+    Scalar *peak, *warmup, *floor, *every, *factor,
+        *total; /* NULL where the kind has none; total NULL: the train's steps */
 } Schedule;
 
 typedef struct ParamGroup {
@@ -144,7 +157,8 @@ typedef struct EntryInput {
     Str name;
     const Type *type; /* with the entry's symbols; dtype float: boundary type is f32 */
     int field;        /* of the dataset; -1: handed in by the host */
-    int64_t classes;  /* an integer input used as class or row index: values must be in [0, classes); 0: free */
+    int64_t
+        classes; /* an integer input used as class or row index: values must be in [0, classes); 0: free */
     Span span;
 } EntryInput;
 
@@ -172,21 +186,32 @@ typedef struct Entry {
     Span span;
 } Entry;
 
-typedef enum Stage { PARSED, TYPED, CASTED, DIFFERENTIATED, CLEANED, MASTERED, STEPPED, EXPANDED, FUSED, PLANNED } Stage;
+typedef enum Stage {
+    PARSED,
+    TYPED,
+    CASTED,
+    DIFFERENTIATED,
+    CLEANED,
+    MASTERED,
+    STEPPED,
+    EXPANDED,
+    FUSED,
+    PLANNED
+} Stage;
 
 typedef enum Tristate { UNSET = -1, OFF = 0, ON = 1 } Tristate;
 /* The resolved properties of SEMANTICS 1.1 (levels.def, then amp { }, then the command line). */
 typedef struct Properties {
-    int level;            /* row of levels.def */
-    DType half;           /* F16 or BF16 */
-    int torch_policy;     /* --policy=torch */
-    int strict;           /* --rounding=strict */
-    int cast_by_policy;   /* casts around functions (O1) */
-    DType model_type;     /* cast_model_type; DT_NONE: none */
+    int level;          /* row of levels.def */
+    DType half;         /* F16 or BF16 */
+    int torch_policy;   /* --policy=torch */
+    int strict;         /* --rounding=strict */
+    int cast_by_policy; /* casts around functions (O1) */
+    DType model_type;   /* cast_model_type; DT_NONE: none */
     Tristate keep_norm_f32;
     Tristate master_weights;
     int dynamic_scale;
-    double static_scale;  /* when not dynamic */
+    double static_scale; /* when not dynamic */
     Str scaler_mode;
 } Properties;
 

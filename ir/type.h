@@ -41,9 +41,10 @@ int dtype_holds(DType wide, DType narrow); /* does `wide` hold every value of `n
 /* The type of an element-wise result: the wider one; f16 with bf16 gives f32; a real wins over an
  * integer; `float` counts as wider than every half and narrower than f32. */
 DType dtype_promote(DType a, DType b);
-double dtype_max(DType d);                   /* largest finite value */
-double dtype_round(DType d, double value);   /* nearest value of a real type, ties to even, one rounding */
-double dtype_unit(DType d);                  /* unit round-off: half an ulp of 1 */
+double dtype_max(DType d); /* largest finite value */
+double dtype_round(DType d,
+                   double value); /* nearest value of a real type, ties to even, one rounding */
+double dtype_unit(DType d);       /* unit round-off: half an ulp of 1 */
 
 /* A symbol: a dimension known at run time only. */
 typedef struct Symbol {
@@ -58,7 +59,7 @@ typedef struct Term {
 } Term;
 
 typedef struct Dim {
-    int count; /* 0: the dimension is zero */
+    int count;  /* 0: the dimension is zero */
     Term *term; /* sorted; the constant term, if there is one, is last */
     struct Dim *next;
     uint32_t hash;
@@ -89,18 +90,23 @@ const Dim *dim_int(TypeTable *t, int64_t value);
 const Dim *dim_symbol(TypeTable *t, int symbol);
 const Dim *dim_add(TypeTable *t, const Dim *a, const Dim *b);
 const Dim *dim_sub(TypeTable *t, const Dim *a, const Dim *b);
-const Dim *dim_mul(TypeTable *t, const Dim *a, const Dim *b); /* NULL: degree over 4, or overflow (add and sub too) */
-const Dim *dim_div(TypeTable *t, const Dim *a, const Dim *b); /* exact division only; NULL otherwise */
+const Dim *dim_mul(TypeTable *t, const Dim *a,
+                   const Dim *b); /* NULL: degree over 4, or overflow (add and sub too) */
+const Dim *dim_div(TypeTable *t, const Dim *a,
+                   const Dim *b); /* exact division only; NULL otherwise */
 int dim_is_int(const Dim *d, int64_t *value);
 int64_t dim_value(const Dim *d, const int64_t *symbol_values);
-int64_t dim_max(const TypeTable *t, const Dim *d); /* largest value within the symbols' bounds; -1: overflow */
-const char *dim_text(TypeTable *t, const Dim *d, Arena *arena); /* "4*N + 1", for people and for IR text */
-const char *dim_c(TypeTable *t, const Dim *d, Arena *arena);    /* C expression: "4 * N + 1" */
+int64_t dim_max(const TypeTable *t,
+                const Dim *d); /* largest value within the symbols' bounds; -1: overflow */
+const char *dim_text(TypeTable *t, const Dim *d,
+                     Arena *arena); /* "4*N + 1", for people and for IR text */
+const char *dim_c(TypeTable *t, const Dim *d, Arena *arena); /* C expression: "4 * N + 1" */
 
 const Type *type_make(TypeTable *t, DType dtype, int rank, const Dim *const *dim);
 const Type *type_scalar(TypeTable *t, DType dtype);
 const Type *type_with(TypeTable *t, const Type *type, DType dtype); /* same shape, other dtype */
-const Dim *type_count(TypeTable *t, const Type *type);              /* number of elements; NULL: overflow */
+const Dim *type_count(TypeTable *t, const Type *type); /* number of elements; NULL: overflow */
 int same_shape(const Type *a, const Type *b);
-const char *type_text(TypeTable *t, const Type *type, Arena *arena); /* "f32[N, 64]"; a scalar is "f32" */
+const char *type_text(TypeTable *t, const Type *type,
+                      Arena *arena); /* "f32[N, 64]"; a scalar is "f32" */
 #endif
