@@ -3,22 +3,23 @@
 #define AMPC_PASSES_PASS_H
 #include "ir/program.h"
 
-typedef struct Settings {   /* what the caller asked for; the command line's spellings are in driver/options.def */
-    int level;              /* -1: from amp { }, else O1 */
-    DType half;             /* DT_NONE: auto */
+typedef struct
+    Settings { /* what the caller asked for; the command line's spellings are in driver/options.def */
+    int level;  /* -1: from amp { }, else O1 */
+    DType half; /* DT_NONE: auto */
     int torch_policy, strict;
-    int cuda;               /* --target=cuda */
+    int cuda;                               /* --target=cuda */
     Tristate keep_norm_f32, master_weights; /* UNSET: not given */
-    DType cast_model_type;  /* DT_NONE: not given */
-    const char *loss_scale; /* "dynamic", a number, or NULL */
-    const char *scaler_mode;/* NULL: ampc */
-    int verify;             /* run ir/verify.c after every pass */
+    DType cast_model_type;                  /* DT_NONE: not given */
+    const char *loss_scale;                 /* "dynamic", a number, or NULL */
+    const char *scaler_mode;                /* NULL: ampc */
+    int verify;                             /* run ir/verify.c after every pass */
     int time_report;
 } Settings;
 
 typedef struct Plan Plan; /* passes/plan.h: kernels, launches and buffers; what codegen prints */
 
-typedef struct Unit { /* one compilation; passed to every pass */
+typedef struct Unit {       /* one compilation; passed to every pass */
     Arena *arena, *scratch; /* until the unit ends; until the pass ends */
     Names *names;
     Diags *diags;

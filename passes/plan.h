@@ -41,7 +41,7 @@ typedef struct Launch {
     Kernel *kernel;
     Buffer **buffer; /* arguments in the order of the kernel's parameters */
     int buffers;
-    Node *product;      /* PRODUCT: the MATMUL node; its operands are operand[0], operand[1] */
+    Node *product; /* PRODUCT: the MATMUL node; its operands are operand[0], operand[1] */
     Buffer *operand[2];
     Optimizer *optimizer; /* UPDATE */
     Node *update;         /* UPDATE: the first of its UPDATE nodes (scaler, clip) */
@@ -57,8 +57,9 @@ typedef struct EntryPlan {
 } EntryPlan;
 
 struct Plan {
-    Vec(Kernel *) kernels; /* distinct functions, in order of first launch; equal groups share one */
-    EntryPlan *entry;      /* one an entry of the program, same order */
-    int64_t arena_bytes;   /* the largest of the entries */
+    Vec(Kernel *)
+        kernels;         /* distinct functions, in order of first launch; equal groups share one */
+    EntryPlan *entry;    /* one an entry of the program, same order */
+    int64_t arena_bytes; /* the largest of the entries */
 };
 #endif
