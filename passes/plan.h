@@ -36,13 +36,23 @@ typedef enum LaunchKind {
     LAUNCH_UPDATE   /* gradient norm, overflow test and update of one optimizer */
 } LaunchKind;
 
+/* The matrices of a product, in elements: element (i, j) of operand x in product b of the batch is at
+ * offset + b * step + i * row + j * column of its buffer, transposes worked in. */
+typedef struct Product {
+    const Dim *batch, *m, *n, *k;
+    struct {
+        Buffer *buffer;
+        const Dim *offset, *step, *row, *column;
+    } operand[2];
+} Product;
+
 typedef struct Launch {
     LaunchKind kind;
+    int segment; /* of the entry; launches of one segment are neighbours */
     Kernel *kernel;
     Buffer **buffer; /* arguments in the order of the kernel's parameters */
     int buffers;
-    Node *product; /* PRODUCT: the MATMUL node; its operands are operand[0], operand[1] */
-    Buffer *operand[2];
+    Product *product;     /* PRODUCT */
     Optimizer *optimizer; /* UPDATE */
     Node *update;         /* UPDATE: the first of its UPDATE nodes (scaler, clip) */
     Span span;
