@@ -39,7 +39,7 @@ typedef struct RtDecimal {
     int negative;
 } RtDecimal;
 
-/* Splits [sign] digits [. digits] [e [sign] digits], with a digit on one side of the point at least.
+/* Splits [sign] digits [. digits] [e [sign] digits], with a digit on a side of the point at least.
  * False if it is something else. */
 RT_FN int rt_decimal_split(const char *p, const char *end, RtDecimal *d)
 {

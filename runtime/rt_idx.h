@@ -6,7 +6,7 @@
  *
  *     RtIdxFolder fashion;
  *     int status = rt_idx_folder("/usr/share/datasets/fashion-mnist", &fashion);
- *     ... fashion.image has 70 000 rows of 28 x 28, fashion.label as many of 1; 60 000 are for training
+ *     ... fashion.image has 70 000 rows of 28 x 28, fashion.label as many; 60 000 are for training
  *     rt_idx_folder_free(&fashion);
  */
 #ifndef AMPC_RT_IDX_H
@@ -107,7 +107,7 @@ RT_FN int rt_idx_read(const char *path, RtSource *out)
     return status;
 }
 
-/* What MNIST's folders hold: images and labels, first those for training, then those for testing. */
+/* What MNIST's folders hold: images and labels, those for training first, then those for tests. */
 typedef struct RtIdxFolder {
     RtSource image, label;
     int64_t train_rows, test_rows;

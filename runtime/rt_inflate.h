@@ -24,7 +24,7 @@
 #define RT_NO_MEMORY "not enough memory"
 
 /* One prefix code. A fast entry is symbol << 4 | length, and 0 where the code is longer; longer
- * codes are found by count and symbol: the symbols sorted by code, and how many have each length. */
+ * codes are found by count (how many codes have each length) and symbol (the symbols by code). */
 typedef struct RtCode {
     uint16_t fast[1 << RT_FAST_BITS];
     uint16_t count[RT_CODE_BITS + 1];
@@ -144,7 +144,7 @@ RT_FN int rt_code_build(RtCode *c, const uint8_t *length, int symbols, int may_l
     return 1;
 }
 
-/* Decodes a symbol whose code is longer than RT_FAST_BITS, or none; -1 and s->why if there is none. */
+/* Decodes a symbol whose code is longer than RT_FAST_BITS; -1 and s->why if there is none. */
 RT_FN int rt_code_long(RtInflate *s, const RtCode *c)
 {
     int code = 0, first = 0, place = 0;
@@ -441,8 +441,8 @@ RT_FN int rt_gzip_member(RtInflate *s, const RtCrc *crc)
     return 1;
 }
 
-/* Unpacks data into out. NULL, or what is wrong, and then out is empty. With prefix, the first limit
- * bytes are enough, and what follows them is not looked at. */
+/* Unpacks data into out. NULL, or what is wrong, and then out is empty. With prefix, the first
+ * limit bytes are enough, and what follows them is not looked at. */
 RT_FN const char *rt_unpack(const void *data, size_t bytes, size_t limit, int gzip, int prefix,
                             RtBytes *out)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
-/* Reads NumPy's npy files, versions 1 to 3: magic, version, size of the header, the header (a Python
- * dictionary of descr, fortran_order and shape), then the elements. Types f2 f4 f8 i1 i2 i4 i8 u1 b1
- * in either byte order; f2 becomes f32. Objects, Fortran order of more than one dimension, headers
- * beyond 64 KiB, and files longer or shorter than the shape says are refused. Also writes f32.
+/* Reads NumPy's npy files, versions 1 to 3: magic, version, size of the header, the header (a
+ * Python dictionary of descr, fortran_order and shape), then the elements, in either byte order:
+ * f2 f4 f8 i1 i2 i4 i8 u1 b1, of which f2 becomes f32. Objects, Fortran order of more than one
+ * dimension, headers beyond 64 KiB, and files longer or shorter than the shape says are refused.
+ * Also writes f32.
  *
  *     RtSource faces;
  *     int status = rt_npy_read("faces.npy", &faces);
