@@ -273,12 +273,14 @@ int main(int argc, char **argv)
                 continue;
             if (argc > 3 && strcmp(argv[3], layouts[l].name))
                 continue;
-            double product = 0;
+            double logs = 0;
+            int counted = 0;
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
                 double ratio = measure(half ? RT_BF16 : RT_F32, sizes[s], &layouts[l], rounds);
-                product += s < 8 ? log(ratio) : 0;
+                if (s < 8 && ratio > 0)
+                    logs += log(ratio), counted++;
             }
-            printf("geometric mean of the first 8: %.2f\n\n", exp(product / 8));
+            printf("geometric mean of %d of the first 8: %.2f\n\n", counted, exp(logs / counted));
         }
     return 0;
 }

@@ -26,55 +26,59 @@ RT_AVX512_INLINE __mmask32 rt_amx_first(int64_t n)
     return (__mmask32)(n <= 0 ? 0 : n >= 32 ? 0xffffffffu : (1u << n) - 1);
 }
 
-/* Interleaves 32 lines at k and k + 1: pairs of the first 16 lines, pairs of the others. */
-RT_AVX512_INLINE void rt_amx_pairs(const uint16_t *even, const uint16_t *odd, __mmask32 even_mask,
-                                   __mmask32 odd_mask, __m512i *low, __m512i *high)
+/* Interleaves two rows: pairs of their first 16 elements, pairs of the others. */
+RT_AVX512_INLINE void rt_amx_pairs(__m512i even, __m512i odd, __m512i *low, __m512i *high)
 {
-    const __m512i low_order =
-        _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
-                         37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-    const __m512i high_order = _mm512_add_epi16(low_order, _mm512_set1_epi16(16));
-    __m512i x = _mm512_maskz_loadu_epi16(even_mask, even);
-    __m512i y = _mm512_maskz_loadu_epi16(odd_mask, odd);
-    *low = _mm512_permutex2var_epi16(x, low_order, y);
-    *high = _mm512_permutex2var_epi16(x, high_order, y);
+    __m512i x = _mm512_unpacklo_epi16(even, odd), y = _mm512_unpackhi_epi16(even, odd);
+    *low = _mm512_permutex2var_epi64(x, _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), y);
+    *high = _mm512_permutex2var_epi64(x, _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4), y);
 }
 
 /* Two tiles of a panel (pairs of k are rows), or of a strip (lines are rows), from 32 lines that
- * lie side by side. */
+ * lie side by side. `whole`: nothing is missing. */
 RT_AVX512_INLINE void rt_amx_pack_runs(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
-                                       const int strip)
+                                       const int strip, const int whole)
 {
     const uint16_t *from = (const uint16_t *)s->data + k * s->k_stride + line;
     const __mmask32 mask = rt_amx_first(s->count - line);
     __m512i low[16], high[16];
     RT_UNROLL
-    for (int i = 0; i < 16; i++, from += 2 * s->k_stride)
-        rt_amx_pairs(from, from + s->k_stride, k + 2 * i < s->depth ? mask : 0,
-                     k + 2 * i + 1 < s->depth ? mask : 0, &low[i], &high[i]);
-    if (strip) {
-        rt_512_transpose(low);
-        rt_512_transpose(high);
+    for (int i = 0; i < 16; i++, from += 2 * s->k_stride) {
+        const int64_t left = s->depth - k - 2 * i;
+        __m512i even =
+            whole ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi16(left > 0 ? mask : 0, from);
+        __m512i odd = whole ? _mm512_loadu_si512(from + s->k_stride)
+                            : _mm512_maskz_loadu_epi16(left > 1 ? mask : 0, from + s->k_stride);
+        rt_amx_pairs(even, odd, &low[i], &high[i]);
+        if (!strip) {
+            _mm512_storeu_si512(to + 32 * i, low[i]);
+            _mm512_storeu_si512(to + RT_AMX_TILE + 32 * i, high[i]);
+        }
     }
+    if (!strip)
+        return;
+    rt_512_transpose(low);
     RT_UNROLL
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 16; i++)
         _mm512_storeu_si512(to + 32 * i, low[i]);
+    rt_512_transpose(high);
+    RT_UNROLL
+    for (int i = 0; i < 16; i++)
         _mm512_storeu_si512(to + RT_AMX_TILE + 32 * i, high[i]);
-    }
 }
 
 /* The same from lines that are runs of memory. */
 RT_AVX512_INLINE void rt_amx_pack_across(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
-                                         const int strip)
+                                         const int strip, const int whole)
 {
     const __mmask32 mask = rt_amx_first(s->depth - k);
     for (int half = 0; half < 2; half++, line += 16, to += RT_AMX_TILE) {
         const uint16_t *from = (const uint16_t *)s->data + line * s->stride + k;
         __m512i rows[16];
         RT_UNROLL
-        for (int i = 0; i < 16; i++)
-            rows[i] =
-                _mm512_maskz_loadu_epi16(line + i < s->count ? mask : 0, from + i * s->stride);
+        for (int i = 0; i < 16; i++, from += s->stride)
+            rows[i] = whole ? _mm512_loadu_si512(from)
+                            : _mm512_maskz_loadu_epi16(line + i < s->count ? mask : 0, from);
         if (!strip)
             rt_512_transpose(rows);
         RT_UNROLL
@@ -97,22 +101,31 @@ RT_AVX512_INLINE void rt_amx_pack_any(uint16_t *to, const RtLines *s, int64_t li
         }
 }
 
-RT_AVX512_INLINE void rt_amx_pack(uint16_t *to, const RtLines *s, const int strip)
+/* The two tiles of 32 lines and 32 k. */
+RT_AVX512_INLINE void rt_amx_pack_tiles(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
+                                        const int strip)
 {
-    const int64_t lines_bytes = s->padded * RT_AMX_BLOCK;
-    if (s->stride == 1) {
+    const int whole = line + RT_AMX_BLOCK <= s->count && k + 32 <= s->depth;
+    if (s->stride == 1 && whole)
+        rt_amx_pack_runs(to, s, line, k, strip, 1);
+    else if (s->stride == 1)
+        rt_amx_pack_runs(to, s, line, k, strip, 0);
+    else if (s->k_stride == 1 && whole)
+        rt_amx_pack_across(to, s, line, k, strip, 1);
+    else if (s->k_stride == 1)
+        rt_amx_pack_across(to, s, line, k, strip, 0);
+    else
+        rt_amx_pack_any(to, s, line, k, strip);
+}
+
+/* Goes along the runs of memory. */
+RT_AVX512_INLINE void rt_amx_pack(uint16_t *packed, const RtLines *s, const int strip)
+{
+    const int64_t lines = s->stride == 1 ? s->count : RT_AMX_BLOCK;
+    for (int64_t first = 0; first < s->count; first += lines)
         for (int64_t k = 0; k < s->padded; k += 32)
-            for (int64_t line = 0; line < s->count; line += RT_AMX_BLOCK)
-                rt_amx_pack_runs(to + line / RT_AMX_BLOCK * lines_bytes + k * RT_AMX_BLOCK, s, line,
-                                 k, strip);
-        return;
-    }
-    for (int64_t line = 0; line < s->count; line += RT_AMX_BLOCK)
-        for (int64_t k = 0; k < s->padded; k += 32, to += 2 * RT_AMX_TILE)
-            if (s->k_stride == 1)
-                rt_amx_pack_across(to, s, line, k, strip);
-            else
-                rt_amx_pack_any(to, s, line, k, strip);
+            for (int64_t line = first; line < first + lines; line += RT_AMX_BLOCK)
+                rt_amx_pack_tiles(packed + line * s->padded + k * RT_AMX_BLOCK, s, line, k, strip);
 }
 
 RT_AVX512 void rt_amx_pack_a(void *packed, const RtLines *s)
@@ -221,7 +234,7 @@ RT_FN RtGemmPath rt_amx_path(void)
     p.panel = p.panel_width = RT_AMX_BLOCK;
     p.k_step = 32;
     p.bytes = sizeof(uint16_t);
-    p.k_slice = INT64_MAX;
+    p.k_slice = 256;
     p.acc_rows = 128;
     p.acc_columns = 256;
     p.pack_a = rt_amx_pack_a;
