@@ -306,6 +306,14 @@ Node *build(Op op, Node *const *in, int nin, const Attrs *attrs)
     return append(&fresh);
 }
 
+const Type *node_infer(const Node *n)
+{
+    if (!n->type || (!n->nin && !op_is(n->op, F_EFFECT) && n->op != OP_IOTA && n->op != OP_RAND &&
+                     n->op != OP_RANDN))
+        return n->type;
+    return type_by_row(n->op, n->in, n->nin, n->attrs);
+}
+
 Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param, int version)
 {
     Node fresh = {.op = op,

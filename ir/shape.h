@@ -12,6 +12,9 @@ const Type *shape_elementwise(Op op, Node *const *in, int nin);
 #undef OTHER
 #undef ELEM
 
+/* The type that the node's row gives it; NULL after an error. */
+const Type *node_infer(const Node *n);
+
 /* Reports an error at the context's span and gives back NULL. */
 const Type *shape_error(Code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *node_type_text(const Node *n);

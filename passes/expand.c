@@ -1,0 +1,26 @@
+/* Rewrites composite ops into primitives, so that fusing and code generation know only element-wise ops, sums
+ * along one run of axes, products and views.
+ *
+ *     y = softmax(x, axis=1)   becomes   e = exp(x - max(x)); y = e / sum(e)
+ */
+#include "ir/shape.h"
+#include "passes/each.h"
+
+Node *split_reduction(Node *old, Node **in);
+
+static Node *to_primitives(Rewrite *w, Node *old, Node **in)
+{
+    (void)w;
+    if (op_is(old->op, F_EXPAND))
+        return expand_composite(old, in);
+    if (old->op == OP_DETACH)
+        return in[0];
+    if (old->op == OP_SUM || old->op == OP_MAXRED || old->op == OP_MINRED)
+        return split_reduction(old, in);
+    return NULL;
+}
+
+void pass_expand(Unit *u)
+{
+    rewrite_program(u->program, to_primitives, NULL);
+}

@@ -1,0 +1,105 @@
+/* Joins the statements of a step: each `update opt` becomes one UPDATE a parameter, next to each other, which
+ * carries the gradient, the scaler and the clip. Code generation makes one sweep an optimizer of them.
+ *
+ *     gradient(w#0, d_w, optimizer=opt); clip(opt, norm, 5); update(opt)
+ *     becomes
+ *     w#1 = update(d_w, optimizer=opt, scaler=scaler, clip=norm, limit=5)
+ */
+#include "passes/pass.h"
+
+typedef struct Pending {   /* since the last update of an optimizer */
+    Vec(Node *) gradients; /* GRADIENT nodes of the new graph */
+    Str clip;
+    double limit;
+} Pending;
+
+typedef struct Step {
+    Program *program;
+    Pending *pending; /* by optimizer */
+} Step;
+
+static Optimizer *find_optimizer(Program *p, Str name)
+{
+    for (int i = 0; i < p->optimizers.n; i++)
+        if (p->optimizers.at[i]->name == name)
+            return p->optimizers.at[i];
+    return NULL;
+}
+
+/* A non-finite test is needed when anything on the way to a gradient is half, or the scale is not 1. */
+static int needs_check(const Program *p)
+{
+    return p->props.level != 0 || p->props.dynamic_scale || p->props.static_scale != 1;
+}
+
+static void emit_updates(Step *s, Optimizer *opt)
+{
+    Pending *pending = &s->pending[opt->index];
+    Program *p = s->program;
+    for (int i = 0; i < pending->gradients.n; i++) {
+        Node *g = pending->gradients.at[i];
+        Attr attrs[] = {attr_str(opt->name), g->attrs->at[1],
+                        attr_str(pending->clip ? pending->clip : intern(p->names, "")),
+                        attr_real(pending->limit)};
+        Context former = graph_context((Context){.span = g->span, .name = g->param->local});
+        Node *update = build(OP_UPDATE, &g->in[0], 1, attrs_make(OP_UPDATE, attrs, 4));
+        graph_context(former);
+        update->param = g->param;
+        update->version = g->version + 1;
+    }
+    opt->clip_kind = pending->clip;
+    opt->clip_limit = pending->limit;
+    opt->checks = needs_check(p);
+    *pending = (Pending){.clip = NULL};
+}
+
+/* Statements of the old graph, in order; everything else is copied. */
+static Node *join(Rewrite *w, Node *old, Node **in)
+{
+    Step *s = w->data;
+    Optimizer *opt;
+    switch (old->op) {
+    case OP_GRADIENT: {
+        opt = find_optimizer(s->program, old->attrs->at[0].s);
+        Node *g = copy_node(old, in);
+        vec_push(s->program->arena, &s->pending[opt->index].gradients, g);
+        return g;
+    }
+    case OP_CLIP:
+        opt = find_optimizer(s->program, old->attrs->at[0].s);
+        s->pending[opt->index].clip = old->attrs->at[1].s;
+        s->pending[opt->index].limit = old->attrs->at[2].r;
+        return copy_node(old, in);
+    case OP_UPDATE: {
+        opt = find_optimizer(s->program, old->attrs->at[0].s);
+        Node *before = graph_now()->last;
+        emit_updates(s, opt);
+        return graph_now()->last == before ? error_node() : graph_now()->last;
+    }
+    default:
+        return NULL;
+    }
+}
+
+/* The statements have done their work; the updates stay. */
+static Node *drop_statements(Rewrite *w, Node *old, Node **in)
+{
+    (void)w, (void)in;
+    return old->op == OP_GRADIENT || old->op == OP_CLIP ? error_node() : NULL;
+}
+
+void pass_step(Unit *u)
+{
+    Program *p = u->program;
+    for (int i = 0; i < p->entries.n; i++) {
+        Entry *e = p->entries.at[i];
+        if (e->kind != ENTRY_TRAIN)
+            continue;
+        Step s = {.program = p, .pending = new_array(u->scratch, Pending, p->optimizers.n + 1)};
+        Rewrite w = {.program = p, .data = &s};
+        for (int k = 0; k < e->segments; k++)
+            e->segment[k] = rewrite(e->segment[k], join, &w);
+        for (int k = 0; k < e->segments; k++)
+            e->segment[k] = rewrite(e->segment[k], drop_statements, &w);
+    }
+}
