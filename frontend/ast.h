@@ -111,11 +111,14 @@ typedef struct Index {
     Span span;
 } Index;
 
+/* The parser refuses what nests deeper, or is a longer row of operators. */
+enum { NESTING_MAX = 256, EXPR_HEIGHT_MAX = 1000 };
+
 struct Expr {
     ExprKind kind;
-    Span span;
+    Span span; /* with its parentheses, if it has some */
     Str name;
-    Span name_span; /* NAME: = span; MEMBER: of the part after the dot */
+    Span name_span; /* MEMBER: of the part after the dot */
     int64_t integer;
     double real;
     const char *text;
@@ -123,10 +126,10 @@ struct Expr {
     Operator operator;
     Span operator_span; /* of the operator's or |>'s own characters */
     Expr *a, *b;
+    int height; /* of the tree: at most EXPR_HEIGHT_MAX, so that walking it by recursion is safe */
     Args args;
     Vec(Index) indices;
     Vec(Expr *) items;
-    int in_parentheses; /* written in parentheses of its own */
 };
 
 /* low .. high (both ends included), or { values }. */
