@@ -304,13 +304,13 @@ RT_FN int rt_checkpoints_newest(RtCheckpoints *c, RtTensors *f, int64_t *step, R
 {
     int64_t *all;
     int count;
-    int status = rt_checkpoints_list(c, &all, &count);
+    int status = rt_checkpoints_list(c, &all, &count), why = RT_OK;
     *step = -1;
     memset(f, 0, sizeof *f);
     for (int k = 0; !status && k < count; k++) {
         if ((status = rt_checkpoints_path(c, all[k])))
             break;
-        if (!rt_checkpoint_open(f, c->path)) {
+        if (!(why = rt_checkpoint_open(f, c->path))) {
             *step = all[k];
             break;
         }
@@ -318,7 +318,7 @@ RT_FN int rt_checkpoints_newest(RtCheckpoints *c, RtTensors *f, int64_t *step, R
     }
     free(all);
     if (!status && count && *step < 0)
-        status = rt_fail(RT_BAD_DATA, "no checkpoint in %s can be used; the last: %s", c->directory,
+        status = rt_fail(why, "no checkpoint in %s can be used; the last: %s", c->directory,
                          rt_error_text());
     return status;
 }
