@@ -35,12 +35,15 @@ RT_FN uint64_t rt_hash_rotate(uint64_t x, int n)
     return x << n | x >> (64 - n);
 }
 
-RT_FN uint64_t rt_hash_read(const uint8_t *p, int bytes)
+/* Little-endian words, in a form that compilers make one load of. */
+RT_FN uint64_t rt_hash_word32(const uint8_t *p)
 {
-    uint64_t x = 0;
-    for (int i = 0; i < bytes; i++)
-        x |= (uint64_t)p[i] << 8 * i;
-    return x;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+RT_FN uint64_t rt_hash_word64(const uint8_t *p)
+{
+    return rt_hash_word32(p) | rt_hash_word32(p + 4) << 32;
 }
 
 RT_FN uint64_t rt_hash_round(uint64_t lane, uint64_t word)
@@ -63,7 +66,7 @@ RT_FN void rt_hash_blocks(RtHash *h, const uint8_t *p, size_t blocks)
 {
     for (size_t b = 0; b < blocks; b++, p += 32)
         for (int i = 0; i < 4; i++)
-            h->lane[i] = rt_hash_round(h->lane[i], rt_hash_read(p + 8 * i, 8));
+            h->lane[i] = rt_hash_round(h->lane[i], rt_hash_word64(p + 8 * i));
 }
 
 RT_FN void rt_hash_add(RtHash *h, const void *data, size_t bytes)
@@ -100,9 +103,9 @@ RT_FN uint64_t rt_hash_value(const RtHash *h)
     }
     x += h->bytes;
     for (; left >= 8; left -= 8, p += 8)
-        x = rt_hash_rotate(x ^ rt_hash_round(0, rt_hash_read(p, 8)), 27) * RT_HASH_P1 + RT_HASH_P4;
+        x = rt_hash_rotate(x ^ rt_hash_round(0, rt_hash_word64(p)), 27) * RT_HASH_P1 + RT_HASH_P4;
     for (; left >= 4; left -= 4, p += 4)
-        x = rt_hash_rotate(x ^ rt_hash_read(p, 4) * RT_HASH_P1, 23) * RT_HASH_P2 + RT_HASH_P3;
+        x = rt_hash_rotate(x ^ rt_hash_word32(p) * RT_HASH_P1, 23) * RT_HASH_P2 + RT_HASH_P3;
     for (; left > 0; left--, p++)
         x = rt_hash_rotate(x ^ *p * RT_HASH_P5, 11) * RT_HASH_P1;
     x = (x ^ x >> 33) * RT_HASH_P2;

@@ -136,7 +136,7 @@ RT_FN int rt_idx_read_in(const char *folder, const char *name, RtSource *out)
 }
 
 /* Puts the rows of more behind those of s and frees more. */
-RT_FN int rt_source_append(RtSource *s, RtSource *more, const char *path)
+RT_FN int rt_idx_append(RtSource *s, RtSource *more, const char *path)
 {
     size_t row = (size_t)s->columns * rt_kind_bytes(s->kind);
     int same = s->kind == more->kind && s->rank == more->rank;
@@ -168,7 +168,7 @@ RT_FN int rt_idx_read_both(const char *folder, const char *train, const char *te
         return status;
     *train_rows = out->rows;
     status = rt_idx_read_in(folder, test, &more);
-    return status ? status : rt_source_append(out, &more, folder);
+    return status ? status : rt_idx_append(out, &more, folder);
 }
 
 /* Reads the four files of a folder. On failure out is empty. */

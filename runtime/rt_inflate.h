@@ -51,13 +51,17 @@ RT_FN int rt_inflate_fail(RtInflate *s, const char *why)
     return 0;
 }
 
+/* A little-endian word, in a form that compilers make one load of. */
+RT_FN uint32_t rt_inflate_word(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
 /* Takes bytes until at least 56 bits are held or the input ends: enough for one match. */
 RT_FN void rt_inflate_refill(RtInflate *s)
 {
     if (s->end - s->in >= 8) {
-        uint64_t word = 0;
-        for (int i = 0; i < 8; i++)
-            word |= (uint64_t)s->in[i] << 8 * i;
+        uint64_t word = rt_inflate_word(s->in) | (uint64_t)rt_inflate_word(s->in + 4) << 32;
         s->bits |= word << s->held;
         s->in += (63 - s->held) >> 3;
         s->held |= 56;
@@ -375,7 +379,7 @@ RT_FN uint32_t rt_crc32(const RtCrc *c, const uint8_t *p, size_t bytes)
 {
     uint32_t x = 0xffffffffu;
     for (; bytes >= 8; bytes -= 8, p += 8) {
-        x ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+        x ^= rt_inflate_word(p);
         x = c->table[7][x & 255] ^ c->table[6][x >> 8 & 255] ^ c->table[5][x >> 16 & 255] ^
             c->table[4][x >> 24] ^ c->table[3][p[4]] ^ c->table[2][p[5]] ^ c->table[1][p[6]] ^
             c->table[0][p[7]];
@@ -383,11 +387,6 @@ RT_FN uint32_t rt_crc32(const RtCrc *c, const uint8_t *p, size_t bytes)
     for (; bytes; bytes--)
         x = x >> 8 ^ c->table[0][(x ^ *p++) & 255];
     return ~x;
-}
-
-RT_FN uint32_t rt_inflate_word(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 /* Skips the header of a gzip member: magic, method, flags, and what the flags announce. */
