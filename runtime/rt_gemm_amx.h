@@ -121,7 +121,7 @@ RT_AVX512_INLINE void rt_amx_pack_tiles(uint16_t *to, const RtLines *s, int64_t 
 /* Goes along the runs of memory. */
 RT_AVX512_INLINE void rt_amx_pack(uint16_t *packed, const RtLines *s, const int strip)
 {
-    const int64_t lines = s->stride == 1 ? s->count : RT_AMX_BLOCK;
+    const int64_t lines = s->stride == 1 ? s->count : (int64_t)RT_AMX_BLOCK;
     for (int64_t first = 0; first < s->count; first += lines)
         for (int64_t k = 0; k < s->padded; k += 32)
             for (int64_t line = first; line < first + lines; line += RT_AMX_BLOCK)

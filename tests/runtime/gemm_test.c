@@ -211,12 +211,12 @@ static void test_sizes(const struct Mode *mode)
 static void test_shapes(const struct Mode *mode)
 {
     static const int64_t shapes[][4] = {
-        {1, 5, 7, 0},                        /* nothing to add: zeros */
-        {1, 0, 7, 3},      {1, 5, 0, 3},     /* nothing to compute */
-        {1, 233, 70, 45},                    /* several blocks of rows, */
-        {1, 20, 600, 33},                    /* of columns, */
-        {1, 17, 35, 8200},                   /* of k */
-        {5, 3, 4, 6},      {2, 70, 50, 130}, /* batches */
+        {1, 5, 7, 0},                       /* nothing to add: zeros */
+        {1, 0, 7, 3},     {1, 5, 0, 3},     /* nothing to compute */
+        {1, 233, 70, 45},                   /* several blocks of rows, */
+        {1, 20, 600, 33},                   /* of columns, */
+        {1, 5, 20, 8200},                   /* of k */
+        {5, 3, 4, 6},     {2, 70, 50, 130}, /* batches */
         {3, 33, 65, 34},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
