@@ -40,9 +40,8 @@ RT_INLINE uint16_t rt_bf16_from_f32(float x)
 {
     uint32_t bits = rt_bits_from_f32(x);
     /* Adding 0x7fff, and 1 more if the result's last bit is set, carries exactly when RNE does. */
-    uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
-    uint32_t nan = bits >> 16 | 0x0040u;
-    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+    uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+    return (uint16_t)((x != x ? bits | 0x00400000u : rounded) >> 16);
 }
 
 RT_INLINE float rt_f32_from_f16(uint16_t h)
