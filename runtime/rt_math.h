@@ -396,12 +396,12 @@ RT_INLINE float rt_pow(float x, float y)
  * bits of 2/pi as matter at its exponent (Payne and Hanek), in integers. */
 RT_INLINE RtTwo rt_trig_reduce(float x, uint32_t *quadrant)
 {
-    static const uint32_t two_over_pi[8] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
-                                            0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+    static const uint32_t two_over_pi[12] = {0,           0,           0,           0,
+                                             0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                             0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
     uint32_t bits = rt_bits_from_f32(x) & 0x7fffffffu, exponent = bits >> 23;
     uint64_t m = (bits & 0x007fffffu) | 0x00800000u;
-    uint32_t offset = exponent < 120u || exponent == 255u ? 0u : exponent - 120u;
-    uint32_t word = offset >> 5, shift = offset & 31u;
+    uint32_t offset = exponent + 8u, word = offset >> 5, shift = offset & 31u;
     uint64_t w0 = two_over_pi[word], w1 = two_over_pi[word + 1];
     uint64_t w2 = two_over_pi[word + 2], w3 = two_over_pi[word + 3];
     uint64_t a0 = (w0 << 32 | w1) << shift >> 32, a1 = (w1 << 32 | w2) << shift >> 32;

@@ -90,29 +90,61 @@ RT_FN uint32_t rt_stream(const char *name)
  * x[lo..hi) of an array whose elements are numbered from 0: the part of one thread, as in
  * RT_FOR(lo, hi, n, 4096, rt_fill_normal(w, lo, hi, 0.0f, 0.02f, seed, stream, 0)). */
 
-RT_FN void rt_fill_uniform(float *x, int64_t lo, int64_t hi, float low, float high, uint64_t seed,
-                           uint32_t stream, uint32_t step)
+enum { RT_DRAWS = 1024 }; /* words made at a time */
+
+/* The words of elements 4 * block and on, a few blocks of four. */
+RT_LEAF void rt_philox_blocks(uint32_t *RT_RESTRICT word, uint64_t block, int64_t count,
+                              uint64_t seed, uint32_t stream, uint32_t step)
 {
-    uint32_t word[4] = {0, 0, 0, 0};
-    for (int64_t i = lo; i < hi; i++) {
-        if (i == lo || i % 4 == 0)
-            rt_philox(seed, stream, step, (uint64_t)i / 4, word);
-        float u = rt_uniform_of_word(word[i % 4]);
-        x[i] = low + (high - low) * u;
+    for (int64_t b = 0; b < count; b++)
+        rt_philox(seed, stream, step, block + (uint64_t)b, word + 4 * b);
+}
+
+RT_LEAF void rt_uniform_of_words(float *RT_RESTRICT x, const uint32_t *RT_RESTRICT word, int64_t n,
+                                 float low, float width)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = low + width * rt_uniform_of_word(word[i]);
+}
+
+/* n must be even. */
+RT_LEAF void rt_normals_of_words(float *RT_RESTRICT x, const uint32_t *RT_RESTRICT word, int64_t n,
+                                 float mean, float deviation)
+{
+    for (int64_t i = 0; i < n; i += 2) {
+        float pair[2];
+        rt_normal_of_words(word[i], word[i + 1], pair);
+        x[i] = mean + deviation * pair[0];
+        x[i + 1] = mean + deviation * pair[1];
     }
 }
 
+/* low + (high - low) * uniform */
+RT_FN void rt_fill_uniform(float *x, int64_t lo, int64_t hi, float low, float high, uint64_t seed,
+                           uint32_t stream, uint32_t step)
+{
+    uint32_t word[RT_DRAWS];
+    for (int64_t start = lo - lo % 4; start < hi; start += RT_DRAWS) {
+        int64_t from = start < lo ? lo : start;
+        int64_t to = hi - start < RT_DRAWS ? hi : start + RT_DRAWS;
+        rt_philox_blocks(word, (uint64_t)start / 4, (to - start + 3) / 4, seed, stream, step);
+        rt_uniform_of_words(x + from, word + (from - start), to - from, low, high - low);
+    }
+}
+
+/* mean + deviation * normal */
 RT_FN void rt_fill_normal(float *x, int64_t lo, int64_t hi, float mean, float deviation,
                           uint64_t seed, uint32_t stream, uint32_t step)
 {
-    uint32_t word[4] = {0, 0, 0, 0};
-    float pair[2] = {0, 0};
-    for (int64_t i = lo; i < hi; i++) {
-        if (i == lo || i % 4 == 0)
-            rt_philox(seed, stream, step, (uint64_t)i / 4, word);
-        if (i == lo || i % 2 == 0)
-            rt_normal_of_words(word[i % 4 / 2 * 2], word[i % 4 / 2 * 2 + 1], pair);
-        x[i] = mean + deviation * pair[i % 2];
+    uint32_t word[RT_DRAWS];
+    float drawn[RT_DRAWS];
+    for (int64_t start = lo - lo % 4; start < hi; start += RT_DRAWS) {
+        int64_t from = start < lo ? lo : start;
+        int64_t to = hi - start < RT_DRAWS ? hi : start + RT_DRAWS;
+        int64_t blocks = (to - start + 3) / 4;
+        rt_philox_blocks(word, (uint64_t)start / 4, blocks, seed, stream, step);
+        rt_normals_of_words(drawn, word, 4 * blocks, mean, deviation);
+        memcpy(x + from, drawn + (from - start), (size_t)(to - from) * sizeof *x);
     }
 }
 

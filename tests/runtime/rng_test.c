@@ -55,8 +55,12 @@ static void test_fill(void)
     enum { COUNT = 40000 };
     static float x[COUNT], y[COUNT];
     int64_t different = 0;
-    RT_FOR(lo, hi, COUNT, 7, rt_fill_uniform(x, lo, hi, -2.0f, 3.0f, 1, 2, 3));
-    RT_FOR(lo, hi, COUNT, 7, rt_fill_normal(y, lo, hi, 1.0f, 0.5f, 1, 2, 3));
+    RT_FOR(lo, hi, COUNT, 7777, rt_fill_uniform(x, lo, hi, -2.0f, 3.0f, 1, 2, 3));
+    RT_FOR(lo, hi, COUNT, 7777, rt_fill_normal(y, lo, hi, 1.0f, 0.5f, 1, 2, 3));
+    rt_fill_uniform(x, 9, 11, -2.0f, 3.0f, 1, 2, 3); /* in the middle of blocks */
+    rt_fill_uniform(x, 6, 2055, -2.0f, 3.0f, 1, 2, 3);
+    rt_fill_normal(y, 9, 11, 1.0f, 0.5f, 1, 2, 3);
+    rt_fill_normal(y, 7, 2061, 1.0f, 0.5f, 1, 2, 3);
     double sum = 0, square = 0, normal_sum = 0, normal_square = 0;
     for (int i = 0; i < COUNT; i++) {
         float u = rt_uniform(1, 2, 3, (uint64_t)i), z = rt_normal(1, 2, 3, (uint64_t)i);
