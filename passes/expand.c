@@ -13,14 +13,20 @@ static Node *to_primitives(Rewrite *w, Node *old, Node **in)
     (void)w;
     if (op_is(old->op, F_EXPAND))
         return expand_composite(old, in);
-    if (old->op == OP_DETACH)
-        return in[0];
+    return old->op == OP_DETACH ? in[0] : NULL;
+}
+
+static Node *to_runs(Rewrite *w, Node *old, Node **in)
+{
+    (void)w;
     if (old->op == OP_SUM || old->op == OP_MAXRED || old->op == OP_MINRED)
         return split_reduction(old, in);
     return NULL;
 }
 
+/* Composites bring reductions of their own, so these come second. */
 void pass_expand(Unit *u)
 {
     rewrite_program(u->program, to_primitives, NULL);
+    rewrite_program(u->program, to_runs, NULL);
 }
