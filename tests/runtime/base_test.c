@@ -5,11 +5,12 @@
 
 static int owner[1000];
 
+/* Counts how often each index is visited; ranges not made of whole grains count wrongly. */
 static void mark(int64_t lo, int64_t hi, int64_t n, int64_t grain)
 {
-    CHECK(lo % grain == 0 && (hi % grain == 0 || hi == n));
+    int whole = lo % grain == 0 && (hi % grain == 0 || hi == n);
     for (int64_t i = lo; i < hi; i++)
-        owner[i]++;
+        owner[i] += whole ? 1 : 100;
 }
 
 static void test_ranges(void)
@@ -23,6 +24,23 @@ static void test_ranges(void)
                 once += owner[i] == (i < n);
             CHECK_EQ(once, 1000);
         }
+}
+
+/* Inside a parallel region the calling thread does it all. */
+static void test_nested_range(void)
+{
+    memset(owner, 0, sizeof owner);
+#ifdef _OPENMP
+    _Pragma("omp parallel num_threads(2)")
+#endif
+    {
+#ifdef _OPENMP
+        _Pragma("omp single")
+#endif
+            RT_FOR(lo, hi, 1000, 10, mark(lo, hi, 1000, 1000));
+    }
+    for (int i = 0; i < 1000; i += 111)
+        CHECK_EQ(owner[i], 1);
 }
 
 static void test_errors(void)
@@ -67,6 +85,7 @@ int main(void)
     test_size_product();
     test_pages();
     test_ranges();
+    test_nested_range();
     CHECK_EQ(rt_check_rounding(), RT_OK);
     double before = rt_now_ms();
     CHECK(rt_now_ms() >= before);
