@@ -43,6 +43,8 @@ static int compile(Sources *sources, const Source *source, const Options *option
     diags_init(&diags, arena, sources);
     out_init(&out, arena);
     out_init(&messages, arena);
+    if (options->verify)
+        diags.max_errors = 0;
     Ast *ast = parse(source, &diags, &names, arena);
     if (options->verify) {
         int differences = diags_verify(&diags, &messages);

@@ -138,10 +138,11 @@ static int is_digit(unsigned char c)
     return c >= '0' && c <= '9';
 }
 
+/* A character that no rule takes; re2c has taken its first byte. */
 static void stray(Lexer *l)
 {
     uint32_t c = 0;
-    utf8_decode((const char *)l->start, (size_t)(l->limit - l->start), &c);
+    l->cursor = l->start + utf8_decode((const char *)l->start, (size_t)(l->limit - l->start), &c);
     if (is_bidi(c))
         lex_error(l, l->start, l->cursor,
                   "U+%04X changes the reading direction of the text and is refused here", (unsigned)c);

@@ -145,6 +145,7 @@ static Expr *postfix(Parser *p)
         e->span = span_from(p, base->span);
         adopt(p, e, base);
     }
+    refuse_dotted_number(p);
     return e;
 }
 

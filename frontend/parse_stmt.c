@@ -9,12 +9,11 @@ Block parse_block(Parser *p, int in_step, const char *what)
 {
     Block block = {.span = p->token.span};
     Token open = p->token;
-    expect(p, TOKEN_LBRACE, arena_printf(p->arena, "to begin %s", what));
-    if (p->lost)
-        return block;
     int outer = p->in_step;
     p->in_step = in_step;
     if (enter(p))
+        expect(p, TOKEN_LBRACE, arena_printf(p->arena, "to begin %s", what));
+    if (!p->lost)
         while (more_members(p, open, what)) {
             Stmt *s = parse_stmt(p);
             if (s && !p->lost)

@@ -69,19 +69,13 @@ static void get_lost(Parser *p)
     p->lost = 1;
 }
 
-/* May something be said about the current token? */
-static int may_complain(Parser *p)
-{
-    int may = !p->lost && !p->token.spoiled && p->complained != p->token.span.end + 1;
-    p->complained = p->token.span.end + 1;
-    return may;
-}
-
 static Diag *complain(Parser *p, Code code, Span span, const char *format, va_list args)
 {
-    if (!may_complain(p))
-        return NULL;
-    return error_at(p->diags, code, span, "%s", arena_vprintf(p->arena, format, args));
+    int may = !p->lost && !p->token.spoiled && p->complained != p->token.span.end + 1 &&
+              p->blamed != span.begin + 1;
+    p->complained = p->token.span.end + 1;
+    p->blamed = span.begin + 1;
+    return may ? error_at(p->diags, code, span, "%s", arena_vprintf(p->arena, format, args)) : NULL;
 }
 
 Diag *syntax_error(Parser *p, const char *format, ...)
@@ -151,6 +145,12 @@ Str expect_name(Parser *p, Span *span, const char *what)
     return NULL;
 }
 
+void refuse_dotted_number(Parser *p)
+{
+    if (at(p, TOKEN_REAL) && p->lexer.source->text[p->token.span.begin] == '.')
+        syntax_error(p, "%s is not part of a name; an index is written in [ ]", found(p));
+}
+
 Str expect_qualified_name(Parser *p, Span *span, const char *what)
 {
     Str name = expect_name(p, span, what);
@@ -163,6 +163,7 @@ Str expect_qualified_name(Parser *p, Span *span, const char *what)
         advance(p);
         *span = span_from(p, *span);
     }
+    refuse_dotted_number(p);
     return name;
 }
 

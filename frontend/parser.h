@@ -17,12 +17,14 @@ typedef struct Parser {
     Token token, next; /* the one looked at, and the one after it */
     Span last;         /* of the token before */
     int lost;
-    uint32_t begun;      /* offset of the statement, member or item that is being read */
-    uint32_t complained; /* end offset of the last complaint's token, so that no place gets two */
-    int depth;           /* of nesting: expressions, types, blocks */
-    int open;            /* parentheses and brackets that are open now, */
-    int open_when_lost;  /* and were when the parser got lost */
-    int in_step;         /* statements of a step are allowed */
+    uint32_t begun; /* offset of the statement, member or item that is being read */
+    uint32_t
+        complained;  /* 1 + end of the token of the last complaint, and 1 + begin of the place it */
+    uint32_t blamed; /* was about: no token and no place gets two */
+    int depth;       /* of nesting: expressions, types, blocks */
+    int open;        /* parentheses and brackets that are open now, */
+    int open_when_lost; /* and were when the parser got lost */
+    int in_step;        /* statements of a step are allowed */
 } Parser;
 
 /* parse_token.c: tokens, and what to do about wrong ones. */
@@ -33,8 +35,8 @@ int accept(Parser *p, TokenKind kind);          /* takes the token if it is of t
 int accept_word(Parser *p, const char *word);
 /* Each reports and gets lost when it finds something else; `where` completes "expected ';' …". */
 void expect(Parser *p, TokenKind kind, const char *where);
-void expect_semicolon(Parser *p,
-                      const char *where); /* a missing one at the end of a line is made up */
+/* A missing semicolon at the end of a line is reported and made up. */
+void expect_semicolon(Parser *p, const char *where);
 Str expect_name(Parser *p, Span *span, const char *what);
 Str expect_qualified_name(Parser *p, Span *span, const char *what); /* a.b.c, one name */
 Text expect_string(Parser *p, const char *what);
@@ -48,13 +50,14 @@ Diag *mild_error(Parser *p, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 Diag *limit_error(Parser *p, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4))); /* gets lost */
+void refuse_dotted_number(Parser *p);      /* the .3 of h.3, where only names may follow */
 const char *found(Parser *p);              /* the current token, for "found …" */
-int enter(
-    Parser *p); /* one level deeper; 0 (and lost) if that is too deep. Always pair with leave. */
+/* One level deeper; 0 (and lost) if that is too deep. Always paired with leave. */
+int enter(Parser *p);
 void leave(Parser *p);
 Span span_from(const Parser *p, Span first); /* to the last token taken */
-/* For use when lost. Skips to where the next statement or member of the block begins: behind a ';' or a {…}, before a '}',
- * or before a word that begins one. */
+/* When lost: skip to where the next statement or member of the block begins (behind a ';' or a {…},
+ * before a '}', or before a word that begins one), or the next item. */
 void resume_in_block(Parser *p);
 void resume_at_item(Parser *p);
 int begins_item(const Token *t);

@@ -3,6 +3,7 @@
 #include "support/str.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void out_init(Out *o, Arena *arena)
@@ -163,15 +164,24 @@ static const char *special_text(double value)
                                 : NULL;
 }
 
+/* "1000" rather than "1e3": numbers below 1e7 are written out. */
+static const char *digits_text(Arena *arena, double value, int digits)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    const char *exponent = strchr(text, 'e');
+    if (exponent && exponent[1] == '+' && atoi(exponent + 1) < 7)
+        snprintf(text, sizeof text, "%.*g", atoi(exponent + 1) + 1, value);
+    return tidy(arena, text);
+}
+
 const char *double_text(Arena *arena, double value)
 {
     const char *text = special_text(value);
     for (int digits = 1; !text && digits <= 17; digits++) {
-        char tried[40];
-        snprintf(tried, sizeof tried, "%.*g", digits, value);
-        const char *tidied = tidy(arena, tried);
-        if (read_double(tidied) == value)
-            text = tidied;
+        const char *tried = digits_text(arena, value, digits);
+        if (read_double(tried) == value)
+            text = tried;
     }
     return text;
 }
@@ -180,11 +190,9 @@ const char *float_text(Arena *arena, float value)
 {
     const char *text = special_text((double)value);
     for (int digits = 1; !text && digits <= 9; digits++) {
-        char tried[40];
-        snprintf(tried, sizeof tried, "%.*g", digits, (double)value);
-        const char *tidied = tidy(arena, tried);
-        if (read_float(tidied) == value)
-            text = arena_printf(arena, "%sf", tidied);
+        const char *tried = digits_text(arena, (double)value, digits);
+        if (read_float(tried) == value)
+            text = arena_printf(arena, "%sf", tried);
     }
     return text;
 }

@@ -68,6 +68,9 @@ static void number_texts(void)
     CHECK(strcmp(float_text(&arena, NAN), "NAN") == 0);
     CHECK(strcmp(double_text(&arena, 0.1), "0.1") == 0);
     CHECK(strcmp(double_text(&arena, 50257), "50257.0") == 0);
+    CHECK(strcmp(double_text(&arena, 1000), "1000.0") == 0);
+    CHECK(strcmp(double_text(&arena, 2000000), "2000000.0") == 0);
+    CHECK(strcmp(double_text(&arena, 1e7), "1e7") == 0);
     CHECK(strcmp(double_text(&arena, 1e300), "1e300") == 0);
 }
 
