@@ -393,25 +393,16 @@ static int escape(Lexer *l, const unsigned char *p, char *value)
     }
 }
 
-/* A string up to the quote it began with, or to the end of its line. */
-static Token string(Lexer *l, unsigned char quote)
+/* Where a string's text ends: at the quote it began with, or at the end of its line. */
+static const unsigned char *string_end(const Lexer *l, const unsigned char *p, unsigned char quote)
 {
-    const unsigned char *p = l->cursor;
-    const unsigned char *newline = memchr(p, '\n', (size_t)(l->limit - p));
-    const unsigned char *end = newline ? newline : l->limit;
-    char *value = arena_alloc(l->arena, (size_t)(end - p) + 1);
-    size_t size = 0;
-    while (p < end && *p != quote) {
-        if (*p == '\\') {
-            p += escape(l, p, &value[size++]);
-        } else {
-            if (*p < ' ' && *p != '\t' && !l->spoiled && !(*p == '\r' && p + 1 == end))
-                lex_error(l, p, p + 1, "a control character in a string is written \\x%02x", *p);
-            value[size++] = (char)*p++;
-        }
-    }
-    int is_closed = p < end;
-    l->cursor = is_closed ? p + 1 : end;
+    while (p < l->limit && *p != quote && *p != '\n')
+        p += *p == '\\' && p + 1 < l->limit && p[1] != '\n' ? 2 : 1;
+    return p;
+}
+
+static void check_string(Lexer *l, unsigned char quote, int is_closed)
+{
     const unsigned char *bidi = find_bidi(l->start, l->cursor);
     if (!is_closed)
         lex_error(l, l->start, l->start + 1, "this string is not closed on its line");
@@ -420,8 +411,27 @@ static Token string(Lexer *l, unsigned char quote)
     else if (bidi)
         lex_error(l, bidi, bidi + 2,
                   "a character that changes the reading direction is refused in a string; write it as \\x…");
+}
+
+static Token string(Lexer *l, unsigned char quote)
+{
+    const unsigned char *p = l->cursor, *end = string_end(l, p, quote);
+    int is_closed = end < l->limit && *end == quote;
+    char *value = arena_alloc(l->arena, (size_t)(end - p) + 1);
+    size_t size = 0;
+    while (p < end) {
+        if (*p == '\\') {
+            p += escape(l, p, &value[size++]);
+            continue;
+        }
+        if (*p < ' ' && *p != '\t' && !l->spoiled && (is_closed || *p != '\r'))
+            lex_error(l, p, p + 1, "a control character in a string is written \\x%02x", *p);
+        value[size++] = (char)*p++;
+    }
+    l->cursor = is_closed ? end + 1 : end;
+    check_string(l, quote, is_closed);
     Token t = token(l, TOKEN_STRING);
-    t.text = arena_copy(l->arena, value, size);
+    t.text = value;
     l->spoiled = !is_closed; /* the rest of the line is in it */
     return t;
 }

@@ -151,6 +151,8 @@ void refuse_dotted_number(Parser *p)
         syntax_error(p, "%s is not part of a name; an index is written in [ ]", found(p));
 }
 
+enum { QUALIFIED_NAME_MAX = 1023 };
+
 Str expect_qualified_name(Parser *p, Span *span, const char *what)
 {
     Str name = expect_name(p, span, what);
@@ -162,6 +164,8 @@ Str expect_qualified_name(Parser *p, Span *span, const char *what)
         name = intern_printf(p->names, "%s.%s", name, p->token.name);
         advance(p);
         *span = span_from(p, *span);
+        if (span->end - span->begin > QUALIFIED_NAME_MAX)
+            limit_error(p, *span, "this name has more than %d bytes", QUALIFIED_NAME_MAX);
     }
     refuse_dotted_number(p);
     return name;
