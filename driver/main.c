@@ -1,108 +1,291 @@
-/* The command line, in its first form: checks a file, or prints its syntax tree.
+/* The command line: options in, one compilation, then messages to standard error and what was asked
+ * for to a file or to standard output. Only this file prints and exits.
  *
- *     ampc --emit=ast|-fsyntax-only [--verify-diagnostics] [--split-input-file] FILE|-
+ *     ampc digits.amp -O2 -o train.c
  */
-#include "frontend/parse.h"
+#include "api/compile.h"
+#include "driver/output.h"
+#include "passes/levels.h"
+#include "passes/optim.h"
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { DONE = 0, BAD_INPUT = 1, BAD_USAGE = 2, SYSTEM_FAILED = 3 }; /* exit codes */
+/* One run of the program. */
+typedef struct Session {
+    Arena arena;
+    jmp_buf out_of_memory;
+    Options options;
+    Compilation compilation;   /* the one that runs */
+    Out output, header;        /* of all parts */
+    Vec(const char *) sources; /* files that were read, for -MD */
+} Session;
 
-typedef struct Options {
-    const char *file;
-    int emit_ast, verify, split;
-} Options;
-
-static int read_options(int count, char **args, Options *options)
+static int complain(const char *text)
 {
-    for (int i = 1; i < count; i++) {
-        if (strcmp(args[i], "--emit=ast") == 0)
-            options->emit_ast = 1;
-        else if (strcmp(args[i], "--verify-diagnostics") == 0)
-            options->verify = 1;
-        else if (strcmp(args[i], "--split-input-file") == 0)
-            options->split = 1;
-        else if (strcmp(args[i], "-fsyntax-only") == 0)
-            options->emit_ast = 0;
-        else if (options->file || (args[i][0] == '-' && args[i][1]))
-            return 0;
-        else
-            options->file = args[i];
-    }
-    return options->file != NULL;
+    fprintf(stderr, "ampc: error: %s\n", text);
+    return WRONG_USAGE;
 }
 
-/* One unit: a file, or a part of it. */
-static int compile(Sources *sources, const Source *source, const Options *options)
+/* --- questions: --help, --list-ops … --- */
+
+static int explain(const char *name, Out *out)
 {
-    Arena *arena = sources->arena;
-    Names names;
-    Diags diags;
-    Out out, messages;
-    names_init(&names, arena);
-    diags_init(&diags, arena, sources);
-    out_init(&out, arena);
-    out_init(&messages, arena);
-    if (options->verify)
-        diags.max_errors = 0;
-    Ast *ast = parse(source, &diags, &names, arena);
-    if (options->verify) {
-        int differences = diags_verify(&diags, &messages);
-        fputs(messages.text, stderr);
-        return differences ? BAD_INPUT : DONE;
+    int code = code_find(name);
+    if (code >= 0) {
+        out_line(out, "%s: %s", name, code_explanation((Code)code));
+        return DONE;
     }
-    diags_print(&diags, &messages, 0);
-    fputs(messages.text, stderr);
-    if (diags.errors)
-        return BAD_INPUT;
-    if (options->emit_ast)
-        ast_print(ast, &out);
-    fputs(out.text, stdout);
+    const char *names[CODE_COUNT];
+    for (int i = 0; i < CODE_COUNT; i++)
+        names[i] = code_name((Code)i);
+    const char *near = nearest_name(name, names, CODE_COUNT);
+    return complain(arena_printf(out->arena, "no error or warning is called '%s'%s%s%s", name,
+                                 near ? "; did you mean '" : "", near ? near : "",
+                                 near ? "'?" : ""));
+}
+
+static int help(const char *topic, Out *out)
+{
+    if (!topic) {
+        options_help(out);
+        return DONE;
+    }
+    if (strcmp(topic, "man") != 0)
+        return complain(arena_printf(out->arena, "--help takes man, found '%s'", topic));
+    options_manual(out);
     return DONE;
 }
 
-static int compile_file(Arena *arena, const Options *options)
+static int answer(const Options *o, Out *out)
+{
+    switch ((OptionId)o->question) {
+    case OPTION_HELP:
+        return help(o->argument, out);
+    case OPTION_EXPLAIN:
+        return explain(o->argument, out);
+    case OPTION_VERSION:
+        out_line(out, "ampc " AMPC_VERSION);
+        out_line(out,
+                 "Licence: Apache-2.0 WITH LLVM-exception; what it writes into its output: 0BSD.");
+        break;
+    case OPTION_LIST_LEVELS:
+        levels_list(out);
+        break;
+    case OPTION_LIST_OPS:
+        ops_list(out);
+        break;
+    case OPTION_LIST_OPTIMIZERS:
+        optim_list(out);
+        break;
+    case OPTION_LIST_PASSES:
+        passes_list(out);
+        break;
+    case OPTION_LIST_TARGETS:
+        out_line(out, "c  one self-contained C11 file for the CPU");
+        break;
+    default:
+        break; /* no question */
+    }
+    return DONE;
+}
+
+/* --- messages --- */
+
+static int wants_colour(Colour colour)
+{
+    const char *no = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE"), *term = getenv("TERM");
+    if (colour != COLOUR_AUTO)
+        return colour == COLOUR_ALWAYS;
+    if (no && *no)
+        return 0;
+    if (force && *force && strcmp(force, "0") != 0)
+        return 1;
+    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+/* Prints what a compilation has to say; gives its status, or that of --verify-diagnostics. */
+static int print_messages(Session *s, int status)
+{
+    Compilation *c = &s->compilation;
+    Out messages;
+    out_init(&messages, &s->arena);
+    if (s->options.verify_diagnostics)
+        status = diags_verify(&c->diags, &messages) ? WRONG_INPUT : DONE;
+    else
+        diags_print(&c->diags, &messages, wants_colour(s->options.colour));
+    fputs(messages.text, stderr);
+    fputs(c->report.text, stderr);
+    return status;
+}
+
+/* --- compiling --- */
+
+static void keep_output(Session *s)
+{
+    const Compilation *c = &s->compilation;
+    out_text(&s->output, c->output.text);
+    out_text(&s->header, c->header.text);
+    for (int i = 0; i < c->sources.count; i++) {
+        const char *path = c->sources.files[i]->path;
+        int known = strcmp(path, "<stdin>") == 0;
+        for (int k = 0; k < s->sources.n; k++)
+            known |= strcmp(s->sources.at[k], path) == 0;
+        if (!known)
+            vec_push(&s->arena, &s->sources, arena_copy(&s->arena, path, strlen(path)));
+    }
+}
+
+static int compile_part(Session *s, const char *name, const Source *part)
+{
+    Compilation *c = &s->compilation;
+    int status = part ? compile(c, &s->options, name, part->text, part->size, part->first_line)
+                      : compile(c, &s->options, name, NULL, 0, 1);
+    if (c->out_of_memory)
+        longjmp(s->out_of_memory, 1);
+    c->arena.failure = &s->out_of_memory;
+    status = print_messages(s, status);
+    if (!status)
+        keep_output(s);
+    compilation_free(c);
+    return status;
+}
+
+/* --split-input-file: every part alone, so that its expectations meet its own messages only. */
+static int compile_parts(Session *s)
 {
     Sources sources;
+    Source **part;
     const char *why;
-    sources_init(&sources, arena);
-    Source *whole = source_read(&sources, options->file, &why);
+    sources_init(&sources, &s->arena);
+    Source *whole = source_read(&sources, s->options.input, &why);
     if (!whole) {
-        fprintf(stderr, "ampc: error: cannot read %s: %s\n", options->file, why);
+        fprintf(stderr, "ampc: error: cannot read '%s': %s\n", s->options.input, why);
         return SYSTEM_FAILED;
     }
-    if (!options->split)
-        return compile(&sources, whole, options);
-    Source **parts;
-    int count = source_split(&sources, whole, &parts), worst = DONE;
+    int count = source_split(&sources, whole, &part), worst = DONE;
     for (int i = 0; i < count; i++) {
-        Sources alone; /* so that a part's expectations are compared with its own messages only */
-        sources_init(&alone, arena);
-        Source *part = source_add(&alone, parts[i]->path, parts[i]->text, parts[i]->size);
-        part->first_line = parts[i]->first_line;
-        int status = compile(&alone, part, options);
+        int status = compile_part(s, part[i]->path, part[i]);
         worst = status > worst ? status : worst;
     }
     return worst;
 }
 
+/* --- writing --- */
+
+/* A path as make reads it. */
+static void make_word(Out *out, const char *path)
+{
+    for (; *path; path++) {
+        if (*path == ' ' || *path == '#' || *path == '\\')
+            out_text(out, "\\");
+        out_printf(out, *path == '$' ? "$%c" : "%c", *path);
+    }
+}
+
+/* output: source import …, and a rule for each source, so that one that goes does not stop make. */
+static void depfile_text(const Session *s, Out *out)
+{
+    const char *output = s->options.output ? s->options.output : "-";
+    make_word(out, output);
+    out_text(out, ":");
+    for (int i = 0; i < s->sources.n; i++) {
+        out_text(out, " \\\n  ");
+        make_word(out, s->sources.at[i]);
+    }
+    out_text(out, "\n");
+}
+
+/* "out/digits.c" gives "out/digits.h". */
+static const char *header_path(Arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    int stem = dot && (!slash || dot > slash) ? (int)(dot - path) : (int)strlen(path);
+    return arena_printf(arena, "%.*s.h", stem, path);
+}
+
+static int write_output(Session *s)
+{
+    const Options *o = &s->options;
+    File files[3];
+    int count = 0;
+    const char *path = o->output ? o->output : "-";
+    if (o->emit != EMIT_NOTHING && !o->verify_diagnostics)
+        files[count++] = (File){path, s->output.text, s->output.size};
+    if (o->emit == EMIT_LIB && !o->verify_diagnostics)
+        files[count++] = (File){header_path(&s->arena, path), s->header.text, s->header.size};
+    if (o->depfile) {
+        Out rule;
+        out_init(&rule, &s->arena);
+        depfile_text(s, &rule);
+        files[count++] = (File){o->depfile, rule.text, rule.size};
+    }
+    const char *problem = files_write(&s->arena, files, count);
+    if (!problem)
+        return DONE;
+    fprintf(stderr, "ampc: error: %s\n", problem);
+    return SYSTEM_FAILED;
+}
+
+/* --- running --- */
+
+static int run(Session *s, const char *const *words)
+{
+    Options *o = &s->options;
+    out_init(&s->output, &s->arena);
+    out_init(&s->header, &s->arena);
+    if (!options_read(o, &s->arena, words, FOR_COMMAND_LINE)) {
+        complain(o->problem);
+        fputs("ampc: note: 'ampc --help' lists the options\n", stderr);
+        return WRONG_USAGE;
+    }
+    if (o->question >= 0) {
+        int status = answer(o, &s->output);
+        const File file = {o->output ? o->output : "-", s->output.text, s->output.size};
+        const char *problem = status ? NULL : files_write(&s->arena, &file, 1);
+        if (problem)
+            fprintf(stderr, "ampc: error: %s\n", problem);
+        return problem ? SYSTEM_FAILED : status;
+    }
+    if (!o->input)
+        return complain("no file to compile; 'ampc --help' lists the options");
+    int status = o->split ? compile_parts(s) : compile_part(s, o->input, NULL);
+    return status ? status : write_output(s);
+}
+
+/* run, with a way out when there is no memory. */
+static int run_guarded(Session *s, const char *const *words)
+{
+    s->arena.failure = &s->out_of_memory;
+    if (setjmp(s->out_of_memory)) {
+        fputs("ampc: error: out of memory\n", stderr);
+        return SYSTEM_FAILED;
+    }
+    return run(s, words);
+}
+
+/* Our own faults end here. */
+static void internal_error(int signal_number)
+{
+    static const char text[] =
+        "ampc: internal error; please report it with the file that led to it\n";
+    (void)signal_number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(INTERNAL_ERROR);
+}
+
 int main(int count, char **args)
 {
-    Options options = {0};
-    if (!read_options(count, args, &options)) {
-        fputs("usage: ampc --emit=ast|-fsyntax-only [--verify-diagnostics] [--split-input-file] "
-              "FILE\n",
-              stderr);
-        return BAD_USAGE;
-    }
-    Arena arena = {0};
-    jmp_buf out_of_memory;
-    int status = SYSTEM_FAILED;
-    arena.failure = &out_of_memory;
-    if (setjmp(out_of_memory) == 0)
-        status = compile_file(&arena, &options);
-    else
-        fputs("ampc: error: out of memory\n", stderr);
-    arena_free(&arena);
+    (void)count;
+    signal(SIGABRT, internal_error);
+    Session *session = calloc(1, sizeof *session);
+    if (!session)
+        return SYSTEM_FAILED;
+    int status = run_guarded(session, (const char *const *)args + 1);
+    compilation_free(&session->compilation);
+    arena_free(&session->arena);
+    free(session);
     return status;
 }

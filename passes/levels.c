@@ -49,6 +49,11 @@ static void set_scale(Unit *u, const char *text)
     props->static_scale = scale;
 }
 
+void print_properties(Out *o, Unit *u)
+{
+    out_line(o, "level %s", level_info[u->program->props.level].name);
+}
+
 void resolve_properties(Unit *u)
 {
     const Settings *s = u->settings;

@@ -14,7 +14,8 @@ typedef struct LevelInfo {
 enum { LEVEL_COUNT = 4 };
 extern const LevelInfo level_info[LEVEL_COUNT];
 
-void levels_list(Out *o); /* --list-levels */
+void levels_list(Out *o);               /* --list-levels */
+void print_properties(Out *o, Unit *u); /* --print-properties, after resolve_properties */
 /* Fills u->program->props; contradictions are errors with code LEVEL. */
 void resolve_properties(Unit *u);
 /* The type in which the graph reads a parameter at this level. */

@@ -3,18 +3,24 @@
 #define AMPC_PASSES_PASS_H
 #include "ir/program.h"
 
-typedef struct
-    Settings { /* what the caller asked for; the command line's spellings are in driver/options.def */
+enum { UNSET_KEEP_NORM = 1, UNSET_MASTER = 2, UNSET_MODEL_TYPE = 4 };
+
+/* What the caller asked for; the command line's spellings are in api/options.def. */
+typedef struct Settings {
     int level;  /* -1: from amp { }, else O1 */
     DType half; /* DT_NONE: auto */
-    int torch_policy, strict;
+    int half_given;
+    int torch_policy, policy_given;
+    int strict, rounding_given;
     int cuda;                               /* --target=cuda */
     Tristate keep_norm_f32, master_weights; /* UNSET: not given */
     DType cast_model_type;                  /* DT_NONE: not given */
-    const char *loss_scale;                 /* "dynamic", a number, or NULL */
-    const char *scaler_mode;                /* NULL: ampc */
-    int verify;                             /* run ir/verify.c after every pass */
+    unsigned unset;          /* UNSET_ bits: what amp { } says of these is taken back */
+    const char *loss_scale;  /* "dynamic", a number, or NULL */
+    const char *scaler_mode; /* NULL: ampc */
+    int verify;              /* run ir/verify.c after every pass */
     int time_report;
+    const char *command; /* options that made the output what it is: for its banner, comment-safe */
 } Settings;
 
 typedef struct Plan Plan; /* passes/plan.h: kernels, launches and buffers; what codegen prints */

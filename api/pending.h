@@ -1,0 +1,29 @@
+/* Stand-ins for parts that are on their way; this file goes when the last one is there. */
+#ifndef AMPC_API_PENDING_H
+#define AMPC_API_PENDING_H
+#include "passes/plan.h"
+
+#if __has_include("frontend/elab.h")
+#include "frontend/elab.h"
+#include "frontend/parse.h"
+#else
+void parse_alone(const Source *source, Diags *diags, Names *names, Arena *arena, Out *print);
+#endif
+
+#if __has_include("codegen/emit.h")
+#include "codegen/emit.h"
+#else
+void emit_program(Unit *u, Out *o);
+void emit_lib(Unit *u, const char *prefix, Out *c, Out *h);
+#endif
+
+#if __has_include("passes/memplan.h")
+#include "passes/memplan.h"
+#else
+void mem_report(Unit *u, Out *o);
+#endif
+
+#if !__has_include("ir/parse.c")
+Program *program_read(const Source *source, Diags *diags, Names *names, Arena *arena);
+#endif
+#endif
