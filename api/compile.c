@@ -57,7 +57,7 @@ static Source *read_source(Compilation *c, const char *name, const char *text, s
     Source *source =
         text ? source_add(&c->sources, name, text, bytes) : source_read(&c->sources, name, &why);
     if (!source)
-        system_error(&c->diags, "cannot read '%s': %s", name, why);
+        system_error(&c->diags, "cannot read %s: %s", name, why);
     else if (first_line > 1)
         source->first_line = first_line;
     return source;

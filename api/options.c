@@ -147,12 +147,13 @@ static int read_warning(Reader *r, const char *value)
     sources_init(&sources, r->arena);
     diags_init(&diags, r->arena, &sources);
     if (!diags_option(&diags, value)) {
-        const char *names[CODE_COUNT],
-            *name = strrchr(value, '=') ? strrchr(value, '=') + 1 : value;
+        const char *names[CODE_COUNT], *equals = strrchr(value, '=');
+        const char *name = equals ? equals + 1 : strncmp(value, "no-", 3) == 0 ? value + 3 : value;
+        int count = 0;
         for (int i = 0; i < CODE_COUNT; i++)
-            names[i] = code_name((Code)i);
-        name = strncmp(name, "no-", 3) == 0 ? name + 3 : name;
-        const char *near = nearest_name(name, names, CODE_COUNT);
+            if (diags_option(&diags, code_name((Code)i)))
+                names[count++] = code_name((Code)i);
+        const char *near = nearest_name(name, names, count);
         return complain(r, "there is no warning '-W%s'%s%s%s", value,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
@@ -235,7 +236,8 @@ static int apply(Reader *r, const Row *row, const char *value)
         return 1;
     case OPTION_MODEL_TYPE:
         s->cast_model_type = model_types[which];
-        s->unset = which == 3 ? s->unset | UNSET_MODEL_TYPE : s->unset & ~(unsigned)UNSET_MODEL_TYPE;
+        s->unset =
+            which == 3 ? s->unset | UNSET_MODEL_TYPE : s->unset & ~(unsigned)UNSET_MODEL_TYPE;
         return 1;
     case OPTION_POLICY:
         s->torch_policy = which;
@@ -288,6 +290,7 @@ static int apply(Reader *r, const Row *row, const char *value)
         return 1;
     case OPTION_VERIFY_DIAGS:
         o->verify_diagnostics = 1;
+        o->max_errors = 0; /* every one of them is expected or not */
         return 1;
     case OPTION_DEPFILE:
         r->depfile = 1;

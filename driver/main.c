@@ -162,7 +162,7 @@ static int compile_parts(Session *s)
     sources_init(&sources, &s->arena);
     Source *whole = source_read(&sources, s->options.input, &why);
     if (!whole) {
-        fprintf(stderr, "ampc: error: cannot read '%s': %s\n", s->options.input, why);
+        fprintf(stderr, "ampc: error: cannot read %s: %s\n", s->options.input, why);
         return SYSTEM_FAILED;
     }
     int count = source_split(&sources, whole, &part), worst = DONE;

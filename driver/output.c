@@ -16,7 +16,9 @@ typedef struct Writing {
 static const char *failure(Arena *arena, const char *path)
 {
     const char *why = strerror(errno);
-    return arena_printf(arena, "cannot write '%s': %s", path, why);
+    if (strcmp(path, "-") == 0)
+        return arena_printf(arena, "cannot write to standard output: %s", why);
+    return arena_printf(arena, "cannot write %s: %s", path, why);
 }
 
 static int write_all(int fd, const char *text, size_t size)

@@ -2,7 +2,7 @@
  * renamed, once all of them could be written.
  *
  *     File files[] = {{"digits.c", text, size}, {"digits.h", header, header_size}};
- *     const char *why = files_write(&arena, files, 2);        "cannot write 'digits.c': No space left …"
+ *     const char *why = files_write(&arena, files, 2);        "cannot write digits.c: No space left …"
  */
 #ifndef AMPC_DRIVER_OUTPUT_H
 #define AMPC_DRIVER_OUTPUT_H
