@@ -169,7 +169,7 @@ struct TypeExpr {
     TypeKind kind;
     Span span;
     Scalar scalar;
-    Span scalar_span;
+    Span scalar_span; /* of the scalar's or the structure's name */
     Vec(DimExpr) dims;
     Str name; /* qualified */
     Params parts;

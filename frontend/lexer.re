@@ -61,6 +61,18 @@ static int length_of(const unsigned char *begin, const unsigned char *end)
     return (int)(end - begin);
 }
 
+/* How much of a text to quote: at most 60 bytes, and whole characters. */
+static int quoted_length(const unsigned char *begin, const unsigned char *end)
+{
+    int length = length_of(begin, end);
+    if (length <= 60)
+        return length;
+    length = 60;
+    while ((begin[length] & 0xc0) == 0x80)
+        length--;
+    return length;
+}
+
 /* --- the start --- */
 
 /* Is the text ours to read? */
@@ -250,10 +262,9 @@ static Token name(Lexer *l)
 /* A word with letters that are not ASCII. */
 static Token foreign_name(Lexer *l)
 {
-    int length = length_of(l->start, l->cursor);
     lex_error(l, l->start, l->cursor,
               "names are made of the letters a to z, A to Z, digits and '_', found '%.*s'",
-              length > 60 ? 60 : length, (const char *)l->start);
+              quoted_length(l->start, l->cursor), (const char *)l->start);
     return name(l);
 }
 
@@ -304,8 +315,7 @@ static void check_number_end(Lexer *l)
         end++;
     if (end == rest)
         return;
-    int length = length_of(l->start, end);
-    lex_error(l, l->start, end, "'%.*s' is not a number%s", length > 60 ? 60 : length,
+    lex_error(l, l->start, end, "'%.*s' is not a number%s", quoted_length(l->start, end),
               (const char *)l->start, why_not_a_number(rest, (size_t)(end - rest)));
     l->cursor = end;
 }

@@ -64,6 +64,12 @@ Call parse_call(Parser *p, const char *what)
 {
     Call call = {.span = p->token.span};
     call.name = expect_qualified_name(p, &call.name_span, what);
+    if (!p->lost && at(p, TOKEN_SEMICOLON)) { /* layer r = relu; */
+        Span behind = {p->last.file, p->last.end, p->last.end};
+        fix_at(mild_error(p, p->token.span, "expected '(' after %s, found ';'", what), behind,
+               "()");
+        return call;
+    }
     Token open = open_bracket(p, TOKEN_LPAREN, arena_printf(p->arena, "after %s", what));
     parse_args(p, &call.args, TOKEN_RPAREN);
     close_bracket(p, open, TOKEN_RPAREN, "after the arguments");

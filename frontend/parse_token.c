@@ -201,13 +201,21 @@ Token open_bracket(Parser *p, TokenKind kind, const char *where)
     return open;
 }
 
+static void complain_about_closing(Parser *p, Token open, const char *closing, const char *where)
+{
+    int is_end = at(p, TOKEN_SEMICOLON); /* then it was only forgotten, and all is well again */
+    const char *text =
+        arena_printf(p->arena, "expected '%s' %s, found %s", closing, where, found(p));
+    Diag *d = is_end ? mild_error(p, p->token.span, "%s", text) : syntax_error(p, "%s", text);
+    note_at(d, open.span, "to match this '%s'", token_spelling(open.kind));
+    if (is_end)
+        fix_at(d, behind_last(p), closing);
+}
+
 void close_bracket(Parser *p, Token open, TokenKind kind, const char *where)
 {
-    if (!accept(p, kind) && !p->lost) {
-        Diag *d =
-            syntax_error(p, "expected '%s' %s, found %s", token_spelling(kind), where, found(p));
-        note_at(d, open.span, "to match this '%s'", token_spelling(open.kind));
-    }
+    if (!accept(p, kind) && !p->lost)
+        complain_about_closing(p, open, token_spelling(kind), where);
     p->open--;
 }
 
