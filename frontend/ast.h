@@ -11,6 +11,7 @@
  */
 #ifndef AMPC_FRONTEND_AST_H
 #define AMPC_FRONTEND_AST_H
+#include "ir/op.h"
 #include "support/out.h"
 #include "support/source.h"
 #include "support/vec.h"
@@ -52,7 +53,7 @@ typedef struct Call {
 
 /* --- expressions --- */
 
-typedef enum Scalar { /* spelled as written, see scalar_spelling */
+typedef enum ElementType { /* spelled as written, see scalar_spelling */
                       SCALAR_NONE,
                       SCALAR_FLOAT, /* the level decides */
                       SCALAR_HALF,
@@ -66,7 +67,7 @@ typedef enum Scalar { /* spelled as written, see scalar_spelling */
                       SCALAR_I32,
                       SCALAR_I64,
                       SCALAR_BOOL
-} Scalar;
+} ElementType;
 
 typedef enum Operator {
     OPERATOR_NONE,
@@ -122,7 +123,7 @@ struct Expr {
     int64_t integer;
     double real;
     const char *text;
-    Scalar scalar;
+    ElementType scalar;
     Operator operator;
     Span operator_span; /* of the operator's or |>'s own characters */
     Expr *a, *b;
@@ -150,14 +151,14 @@ typedef struct DimExpr {
 } DimExpr;
 
 /* name: type. Parameters, struct fields, and the parts of a tuple type. */
-typedef struct Param {
+typedef struct ParamDecl {
     Str name; /* NULL in a tuple type, unless it names a result of infer */
     Span name_span;
     TypeExpr *type; /* NULL: opaque */
     Text opaque;    /* struct fields only: the C type as text */
     Span span;
-} Param;
-typedef Vec(Param) Params;
+} ParamDecl;
+typedef Vec(ParamDecl) Params;
 
 typedef enum TypeKind {
     TYPE_EXPR_TENSOR, /* scalar, dims (none: rank 0) */
@@ -168,7 +169,7 @@ typedef enum TypeKind {
 struct TypeExpr {
     TypeKind kind;
     Span span;
-    Scalar scalar;
+    ElementType scalar;
     Span scalar_span; /* of the scalar's or the structure's name */
     Vec(DimExpr) dims;
     Str name; /* qualified */
@@ -235,7 +236,7 @@ struct Stmt {
     Call call;
     Args args;
     Text text;
-    Scalar scalar;
+    ElementType scalar;
     Span scalar_span;
     NameRef scaler; /* BACKWARD: .name NULL without one */
     Block body;
@@ -247,14 +248,6 @@ struct Stmt {
 };
 
 /* --- items --- */
-
-typedef enum Policy {
-    POLICY_HALF,
-    POLICY_FLOAT,
-    POLICY_PROMOTE,
-    POLICY_KEEP,
-    POLICY_BANNED
-} Policy;
 
 typedef enum ClauseKind {
     CLAUSE_POLICY,   /* policy pol [text]; */
@@ -276,17 +269,17 @@ typedef struct Clause {
 } Clause;
 
 /* group "pattern", … : name = value, …; */
-typedef struct Group {
+typedef struct GroupDecl {
     Vec(Text) patterns;
     Args settings;
     Span span;
-} Group;
+} GroupDecl;
 
 typedef struct OptimizerDecl {
     Str name;
     Span name_span;
     Call call;
-    Vec(Group) groups;
+    Vec(GroupDecl) groups;
     Span span;
 } OptimizerDecl;
 
@@ -401,7 +394,7 @@ typedef struct Ast {
     Vec(Item *) items;
 } Ast;
 
-const char *scalar_spelling(Scalar scalar);
+const char *scalar_spelling(ElementType scalar);
 const char *operator_spelling(Operator operator);
 const char *value_type_spelling(ValueType type);
 const char *policy_spelling(Policy policy);

@@ -26,7 +26,7 @@ static const struct {
 };
 enum { UNARY = 6, POSTFIX = 7 }; /* precedences above the binary ones */
 
-const char *scalar_spelling(Scalar scalar)
+const char *scalar_spelling(ElementType scalar)
 {
     return scalars[scalar];
 }
@@ -449,7 +449,7 @@ static void print_struct(const Item *item, Out *o)
     out_text(o, " ");
     open_brace(o);
     for (int i = 0; i < item->structure.fields.n; i++) {
-        const Param *field = &item->structure.fields.at[i];
+        const ParamDecl *field = &item->structure.fields.at[i];
         out_printf(o, "%s: ", field->name);
         if (field->type)
             type_expr_print(field->type, o);
@@ -540,7 +540,7 @@ static void print_optimizer(const OptimizerDecl *optimizer, Out *o)
     out_text(o, " ");
     open_brace(o);
     for (int i = 0; i < optimizer->groups.n; i++) {
-        const Group *group = &optimizer->groups.at[i];
+        const GroupDecl *group = &optimizer->groups.at[i];
         for (int j = 0; j < group->patterns.n; j++)
             print_text(j ? ", " : "group ", group->patterns.at[j], o);
         out_text(o, ": ");

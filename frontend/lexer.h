@@ -46,5 +46,5 @@ Token lexer_next(Lexer *l); /* TOKEN_END for ever at the end */
 
 const char *token_spelling(TokenKind kind);
 int token_is_word(TokenKind kind);   /* reserved */
-Scalar token_scalar(TokenKind kind); /* SCALAR_NONE if it does not name one */
+ElementType token_scalar(TokenKind kind); /* SCALAR_NONE if it does not name one */
 #endif

@@ -34,11 +34,11 @@ int token_is_word(TokenKind kind)
     return tokens[kind].class == WORD || tokens[kind].class == SCALAR;
 }
 
-Scalar token_scalar(TokenKind kind)
+ElementType token_scalar(TokenKind kind)
 {
     if (tokens[kind].class != SCALAR)
         return SCALAR_NONE;
-    return (Scalar)(SCALAR_FLOAT + (kind - TOKEN_FLOAT)); /* the same order in both */
+    return (ElementType)(SCALAR_FLOAT + (kind - TOKEN_FLOAT)); /* the same order in both */
 }
 
 /* --- errors --- */

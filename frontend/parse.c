@@ -30,7 +30,7 @@ static void parse_value(Parser *p, Item *item)
 /* NAME ":" ( type | "opaque" STRING ) ";" */
 static void parse_struct_field(Parser *p, Item *item)
 {
-    Param field = {.span = p->token.span};
+    ParamDecl field = {.span = p->token.span};
     field.name = expect_name(p, &field.name_span, "the name of a field");
     expect(p, TOKEN_COLON, "and a type after the name");
     if (at_word(p, "opaque") && p->next.kind == TOKEN_STRING && accept_word(p, "opaque"))
@@ -279,7 +279,7 @@ static NameRef parse_on(Parser *p)
 /* "group" STRING { "," STRING } ":" NAME "=" expr { "," NAME "=" expr } ";" */
 static void parse_group(Parser *p, OptimizerDecl *optimizer)
 {
-    Group group = {.span = p->token.span};
+    GroupDecl group = {.span = p->token.span};
     if (!accept_word(p, "group"))
         syntax_error(p, "expected 'group', found %s", found(p));
     do {

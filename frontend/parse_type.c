@@ -37,7 +37,7 @@ static void parse_tuple_type(Parser *p, TypeExpr *type, int may_be_named)
     type->kind = TYPE_EXPR_TUPLE;
     Token open = open_bracket(p, TOKEN_LPAREN, "");
     do {
-        Param part = {.span = p->token.span};
+        ParamDecl part = {.span = p->token.span};
         if (at(p, TOKEN_NAME) && p->next.kind == TOKEN_COLON) {
             if (!may_be_named)
                 mild_error(p, p->token.span, "only the results of infer have names");
@@ -99,7 +99,7 @@ static ValueType parse_value_type(Parser *p)
             advance(p);
             return (ValueType)i;
         }
-    Scalar scalar = token_scalar(p->token.kind);
+    ElementType scalar = token_scalar(p->token.kind);
     const char *meant = at(p, TOKEN_NAME)       ? nearest_name(p->token.name, names, 4)
                         : scalar >= SCALAR_I8   ? "int"
                         : scalar != SCALAR_NONE ? "real"
@@ -139,9 +139,9 @@ static int is_misplaced_attribute(const Parser *p, const TypeExpr *type)
     return is_value_type || at(p, TOKEN_EQUAL) || at_word(p, "in");
 }
 
-static Param parse_param(Parser *p)
+static ParamDecl parse_param(Parser *p)
 {
-    Param param = {.span = p->token.span};
+    ParamDecl param = {.span = p->token.span};
     param.name = expect_name(p, &param.name_span, "the name of a parameter");
     expect(p, TOKEN_COLON, "and a type after the name");
     param.type = parse_type(p);
@@ -162,7 +162,7 @@ Signature parse_signature(Parser *p)
     Signature sig = {.span = p->token.span};
     Token open = open_bracket(p, TOKEN_LPAREN, "and the parameters");
     while (!p->lost && !at(p, TOKEN_RPAREN) && !at(p, TOKEN_SEMICOLON)) {
-        Param param = parse_param(p);
+        ParamDecl param = parse_param(p);
         vec_push(p->arena, &sig.data, param);
         if (!accept(p, TOKEN_COMMA))
             break;
