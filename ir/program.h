@@ -215,6 +215,18 @@ typedef struct Properties {
     Str scaler_mode;
 } Properties;
 
+/* What `amp { }` of the main file says, unresolved. A setting that was not given has span.file 0. */
+typedef struct AmpSetting {
+    Str word;      /* O2, bf16, f32 … as written; "true", "false"; "dynamic"; NULL: a number */
+    double number;
+    Span span;
+} AmpSetting;
+typedef struct AmpBlock {
+    AmpSetting level, half, cast_model_type, keep_batchnorm_fp32, master_weights, loss_scale, policy, rounding;
+    struct Scaler *scaler; /* loss_scale = dynamic(…) or static(…): its numbers; else NULL */
+    Span span;
+} AmpBlock;
+
 struct Program {
     Arena *arena;
     Names *names;
@@ -223,6 +235,7 @@ struct Program {
     Attrs *attr_table[1024];
     Stage stage;
     Properties props;
+    AmpBlock *amp; /* NULL: the file has none */
     Str source_name; /* "digits.amp" */
     Vec(Option *) options;
     Vec(Instance *) instances;
