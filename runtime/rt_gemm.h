@@ -80,19 +80,17 @@ RT_FN RtGemmPath rt_gemm_path(RtType type, RtRounding rounding)
 /* ---- blocking ---- */
 
 /* How one thread goes through its rectangle: it packs `rows` rows of A, then `columns` columns of
- * B at a time, which stay in the L2 cache while the rows stream by. Where k is longer than
- * `depth` it is done in blocks, whose sums wait in the accumulators. */
+ * B at a time, which stay in the L2 cache while the rows stream by, acc_rows of them between
+ * epilogues. A longer k is done in blocks of `depth`, between which the sums of all rows wait. */
 typedef struct RtGemmBlock {
     int64_t rows, columns, depth;
-    int64_t a_bytes, b_bytes,
-        acc_bytes; /* of scratch memory, upper bounds that grow with m, n, k */
-    int64_t acc_ld;
 } RtGemmBlock;
 
 enum {
-    RT_GEMM_LINE = 8 << 10, /* bytes of a packed line at most */
-    RT_GEMM_A = 4 << 20,    /* bytes of packed A, if that many rows can be packed at all */
-    RT_GEMM_B = 512 << 10   /* bytes of packed B likewise */
+    RT_GEMM_LINE = 4 << 10, /* most bytes of a packed line; k is divided when there are more, */
+    RT_GEMM_K = 2 << 10,    /* into parts of about so many */
+    RT_GEMM_A = 4 << 20,    /* bytes of packed A, about */
+    RT_GEMM_B = 512 << 10   /* bytes of packed B, about */
 };
 
 RT_INLINE int64_t rt_min64(int64_t a, int64_t b)
@@ -115,36 +113,44 @@ RT_INLINE int64_t rt_round_up(int64_t n, int64_t step)
     return rt_parts(n, step) * step;
 }
 
-RT_FN RtGemmBlock rt_gemm_block(const RtGemmPath *p, int64_t m, int64_t n, int64_t k)
+RT_FN RtGemmBlock rt_gemm_block(const RtGemmPath *p, int64_t k)
 {
     RtGemmBlock b;
-    const int64_t longest = RT_GEMM_LINE / p->bytes;
-    int64_t k_blocks = rt_max64(1, rt_parts(k, longest));
-    b.depth = rt_round_up(rt_parts(k, k_blocks), k_blocks > 1 ? 32 : p->k_step);
-    int64_t line = rt_max64(1, b.depth) * p->bytes;
-    b.rows = rt_max64(1, RT_GEMM_A / line / p->acc_rows) * p->acc_rows;
-    if (k_blocks > 1)
-        b.rows = p->acc_rows;
-    b.columns =
-        rt_round_up(rt_min64(rt_max64(RT_GEMM_B / line, 2 * p->panel), p->acc_columns), p->panel);
-
-    const int64_t most_line = rt_min64(rt_round_up(k, p->k_step), longest) * p->bytes;
-    int64_t strip = p->strip_width * most_line, panel = p->panel_width * most_line;
-    b.a_bytes = rt_min64(
-        rt_parts(m, p->strip) * strip,
-        rt_max64((int64_t)RT_GEMM_A / p->strip * p->strip_width, p->acc_rows / p->strip * strip));
-    b.b_bytes = rt_min64(rt_parts(n, p->panel) * panel, rt_max64(RT_GEMM_B, 2 * panel) + panel);
-    b.acc_ld = b.columns + 16; /* not a power of two: rows would share cache sets */
-    b.acc_bytes = rt_min64(rt_round_up(m, p->strip), p->acc_rows) * b.acc_ld * 4;
-    b.a_bytes = rt_round_up(b.a_bytes, 64);
-    b.b_bytes = rt_round_up(b.b_bytes, 64);
-    b.acc_bytes = rt_round_up(b.acc_bytes, 64);
+    int64_t line = rt_max64(1, rt_round_up(k, p->k_step)) * p->bytes;
+    if (line <= RT_GEMM_LINE) {
+        b.depth = rt_round_up(k, p->k_step);
+        b.rows = RT_GEMM_A / line / p->acc_rows * p->acc_rows;
+        b.columns = rt_min64(rt_round_up(RT_GEMM_B / line, p->panel), p->acc_columns);
+    } else {
+        b.depth = rt_round_up(rt_parts(k, rt_parts(line, RT_GEMM_K)), 32);
+        b.rows = 2 * p->acc_rows;
+        b.columns = p->acc_columns;
+    }
     return b;
 }
 
-RT_FN int64_t rt_gemm_thread_bytes(const RtGemmBlock *b)
+/* The division of a thread's scratch memory. The sizes are upper bounds that grow with m, n, k. */
+typedef struct RtGemmSpace {
+    int64_t a, b, acc; /* bytes */
+    int64_t ld; /* row stride of the sums; were it a power of two, rows would share cache sets */
+} RtGemmSpace;
+
+RT_FN RtGemmSpace rt_gemm_space(const RtGemmPath *p, int64_t m, int64_t n, int64_t k)
 {
-    return b->a_bytes + b->b_bytes + b->acc_bytes + 256; /* apart from the next thread's */
+    RtGemmSpace s;
+    int64_t line = rt_min64(rt_round_up(k, p->k_step) * p->bytes, RT_GEMM_LINE);
+    int64_t most_a = RT_GEMM_A / p->strip * p->strip_width;
+    int64_t most_b = RT_GEMM_B + p->panel_width * RT_GEMM_LINE;
+    s.ld = p->acc_columns + 16;
+    s.a = rt_round_up(rt_min64(rt_parts(m, p->strip) * p->strip_width * line, most_a), 64);
+    s.b = rt_round_up(rt_min64(rt_parts(n, p->panel) * p->panel_width * line, most_b), 64);
+    s.acc = rt_round_up(rt_min64(rt_round_up(m, p->strip), 2 * p->acc_rows) * s.ld * 4, 64);
+    return s;
+}
+
+RT_FN int64_t rt_gemm_thread_bytes(const RtGemmSpace *s)
+{
+    return s->a + s->b + s->acc + 256; /* apart from the next thread's */
 }
 
 /* Bytes of scratch memory that lets this product, and any smaller one, run on `threads` threads;
@@ -153,9 +159,8 @@ RT_FN int64_t rt_gemm_scratch(RtType type, RtRounding rounding, int64_t m, int64
                               int threads)
 {
     RtGemmPath path = rt_gemm_path(type, rounding);
-    RtGemmBlock block = rt_gemm_block(&path, m, n, k);
-    block.acc_bytes = path.acc_rows * (path.acc_columns + 16) * 4;
-    return rt_gemm_thread_bytes(&block) * threads;
+    RtGemmSpace space = rt_gemm_space(&path, m, n, k);
+    return rt_gemm_thread_bytes(&space) * threads;
 }
 
 /* ---- one thread's work ---- */
@@ -221,12 +226,22 @@ RT_FN void rt_gemm_multiply(const RtGemmPath *p, const char *a, const char *b, i
     } while (k < depth);
 }
 
+/* The epilogue's turn for the rows from m on and the columns n0 to n1 - 1. */
+RT_FN void rt_gemm_finish(const RtGemm *g, int64_t m, int64_t rows, int64_t n0, int64_t n1,
+                          const float *acc, int64_t ld)
+{
+    for (int64_t i = 0; i < rows; i++)
+        g->epilogue(g->args, g->first_row + m + i, n0, n1 - n0, acc + i * ld);
+}
+
 RT_FN void rt_gemm_rectangle(const RtGemm *g, RtRectangle r, char *scratch)
 {
     const RtGemmPath *p = &g->path;
-    const RtGemmBlock block = rt_gemm_block(p, g->m, g->n, g->k);
-    char *a = scratch, *b = a + block.a_bytes;
-    float *acc = (float *)(void *)(b + block.b_bytes);
+    const RtGemmBlock block = rt_gemm_block(p, g->k);
+    const RtGemmSpace space = rt_gemm_space(p, g->m, g->n, g->k);
+    char *a = scratch, *b = a + space.a;
+    float *acc = (float *)(void *)(b + space.b);
+    const int divided = block.depth < g->k;
     if (p->begin)
         p->begin();
     for (int64_t m0 = r.m0; m0 < r.m1; m0 += block.rows)
@@ -235,20 +250,18 @@ RT_FN void rt_gemm_rectangle(const RtGemm *g, RtRectangle r, char *scratch)
             const int64_t n1 = rt_min64(n0 + block.columns, r.n1);
             int64_t k = 0;
             do {
-                const int64_t depth = rt_min64(block.depth, g->k - k);
-                const int64_t padded = rt_round_up(depth, p->k_step);
-                if (n0 == r.n0 || depth < g->k)
+                const int64_t depth = rt_round_up(rt_min64(block.depth, g->k - k), p->k_step);
+                if (n0 == r.n0 || divided)
                     rt_gemm_pack_rows(g, a, m0, m1, k, depth);
                 rt_gemm_pack_columns(g, b, n0, n1, k, depth);
                 for (int64_t m = m0; m < m1; m += p->acc_rows) {
                     const int64_t rows = rt_min64(p->acc_rows, m1 - m);
-                    rt_gemm_multiply(p,
-                                     a + (m - m0) / p->strip * p->strip_width * padded * p->bytes,
-                                     b, rows, n1 - n0, padded, acc, block.acc_ld, k > 0);
+                    const char *strips =
+                        a + (m - m0) / p->strip * p->strip_width * depth * p->bytes;
+                    float *sums = divided ? acc + (m - m0) * space.ld : acc;
+                    rt_gemm_multiply(p, strips, b, rows, n1 - n0, depth, sums, space.ld, k > 0);
                     if (k + depth >= g->k)
-                        for (int64_t i = 0; i < rows; i++)
-                            g->epilogue(g->args, g->first_row + m + i, n0, n1 - n0,
-                                        acc + i * block.acc_ld);
+                        rt_gemm_finish(g, m, rows, n0, n1, sums, space.ld);
                 }
                 k += depth;
             } while (k < g->k);
@@ -332,8 +345,8 @@ RT_FN void rt_gemm_batch(RtType type, RtRounding rounding, int64_t batch, int64_
     if (batch <= 0 || m <= 0 || n <= 0)
         return;
 
-    RtGemmBlock block = rt_gemm_block(&whole.path, m, n, k);
-    const int64_t thread_bytes = rt_gemm_thread_bytes(&block);
+    const RtGemmSpace space = rt_gemm_space(&whole.path, m, n, k);
+    const int64_t thread_bytes = rt_gemm_thread_bytes(&space);
     const double work = (double)batch * (double)m * (double)n * (double)k;
     const int64_t threads = rt_gemm_threads(work, thread_bytes, scratch.bytes);
     /* A large batch is divided first, then each product. */

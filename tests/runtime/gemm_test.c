@@ -211,19 +211,18 @@ static void test_sizes(const struct Mode *mode)
 static void test_shapes(const struct Mode *mode)
 {
     static const int64_t shapes[][4] = {
-        {1, 5, 7, 0},                       /* nothing to add: zeros */
-        {1, 0, 7, 3},     {1, 5, 0, 3},     /* nothing to compute */
-        {1, 233, 70, 45},                   /* several blocks of rows, */
-        {1, 20, 600, 33},                   /* of columns, */
-        {1, 5, 20, 8200},                   /* of k */
-        {5, 3, 4, 6},     {2, 70, 50, 130}, /* batches */
-        {3, 33, 65, 34},
+        {1, 5, 7, 0},                                          /* nothing to add: zeros */
+        {1, 0, 7, 3},     {1, 5, 0, 3},                        /* nothing to compute */
+        {5, 3, 4, 6},     {2, 70, 50, 130},   {3, 33, 65, 34}, /* batches */
+        {1, 233, 70, 45}, {1, 20, 600, 33},   /* several blocks of rows, of columns, */
+        {1, 5, 20, 8200}, {1, 260, 17, 2100}, /* of k, of k and rows */
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int transposes = 0; transposes < 4; transposes++) {
             Case t = {mode->type,   mode->rounding, shapes[i][0],   shapes[i][1],
                       shapes[i][2], shapes[i][3],   transposes & 1, transposes >> 1};
-            check_case(t);
+            if (t.m * t.n * t.k < 1 << 20 || transposes == (int)i % 4)
+                check_case(t);
         }
 }
 
