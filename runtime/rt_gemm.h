@@ -20,6 +20,7 @@
 #define AMPC_RT_GEMM_H
 
 #include "rt_gemm_amx.h"
+#include "rt_gemm_avx2.h"
 #include "rt_gemm_avx512.h"
 #include "rt_gemm_path.h"
 
@@ -73,6 +74,8 @@ RT_FN RtGemmPath rt_gemm_path(RtType type, RtRounding rounding)
         return rt_amx_path();
     if (isa >= RT_ISA_AVX512)
         return rt_avx512_path(pairs);
+    if (isa >= RT_ISA_AVX2)
+        return rt_avx2_path(pairs);
 #endif
     return rt_portable_path(pairs);
 }

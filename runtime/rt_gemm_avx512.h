@@ -153,10 +153,11 @@ RT_AVX512_INLINE void rt_512_chain_block(const int rows, const int vectors, cons
 {
     __m512 sum[RT_512_STRIP][2];
     RT_UNROLL
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++) {
         RT_UNROLL
-    for (int v = 0; v < vectors; v++)
-        sum[r][v] = add ? _mm512_loadu_ps(acc + r * ld + 16 * v) : _mm512_setzero_ps();
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] = add ? _mm512_loadu_ps(acc + r * ld + 16 * v) : _mm512_setzero_ps();
+    }
     for (int64_t k = 0; k < depth; k++, a += RT_512_STRIP_WIDTH, b += RT_512_PANEL) {
         __m512 column[2];
         RT_UNROLL
@@ -171,10 +172,11 @@ RT_AVX512_INLINE void rt_512_chain_block(const int rows, const int vectors, cons
         }
     }
     RT_UNROLL
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++) {
         RT_UNROLL
-    for (int v = 0; v < vectors; v++)
-        _mm512_storeu_ps(acc + r * ld + 16 * v, sum[r][v]);
+        for (int v = 0; v < vectors; v++)
+            _mm512_storeu_ps(acc + r * ld + 16 * v, sum[r][v]);
+    }
 }
 
 /* The same in pairs of chains, for rows at `a` that are followed by others. */
@@ -183,32 +185,35 @@ RT_AVX512_INLINE void rt_512_pairs_rows(const int rows, const int vectors, const
 {
     __m512 sum[RT_512_STRIP / 2][2][2]; /* row, vector, parity of k */
     RT_UNROLL
-    for (int r = 0; r < rows; r++)
-        RT_UNROLL
-    for (int v = 0; v < vectors; v++)
-        sum[r][v][0] = sum[r][v][1] = _mm512_setzero_ps();
-    for (int k = 0; k < 32; k += 2)
-        RT_UNROLL
-    for (int odd = 0; odd < 2; odd++, a += RT_512_STRIP_WIDTH, b += RT_512_PANEL) {
-        __m512 column[2];
+    for (int r = 0; r < rows; r++) {
         RT_UNROLL
         for (int v = 0; v < vectors; v++)
-            column[v] = _mm512_loadu_ps(b + 16 * v);
+            sum[r][v][0] = sum[r][v][1] = _mm512_setzero_ps();
+    }
+    for (int k = 0; k < 32; k += 2) {
         RT_UNROLL
-        for (int r = 0; r < rows; r++) {
-            __m512 row = _mm512_set1_ps(a[r]);
+        for (int odd = 0; odd < 2; odd++, a += RT_512_STRIP_WIDTH, b += RT_512_PANEL) {
+            __m512 column[2];
             RT_UNROLL
             for (int v = 0; v < vectors; v++)
-                sum[r][v][odd] = _mm512_fmadd_ps(row, column[v], sum[r][v][odd]);
+                column[v] = _mm512_loadu_ps(b + 16 * v);
+            RT_UNROLL
+            for (int r = 0; r < rows; r++) {
+                __m512 row = _mm512_set1_ps(a[r]);
+                RT_UNROLL
+                for (int v = 0; v < vectors; v++)
+                    sum[r][v][odd] = _mm512_fmadd_ps(row, column[v], sum[r][v][odd]);
+            }
         }
     }
     RT_UNROLL
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++) {
         RT_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        float *to = acc + r * ld + 16 * v;
-        _mm512_storeu_ps(
-            to, _mm512_add_ps(_mm512_loadu_ps(to), _mm512_add_ps(sum[r][v][0], sum[r][v][1])));
+        for (int v = 0; v < vectors; v++) {
+            float *to = acc + r * ld + 16 * v;
+            _mm512_storeu_ps(
+                to, _mm512_add_ps(_mm512_loadu_ps(to), _mm512_add_ps(sum[r][v][0], sum[r][v][1])));
+        }
     }
 }
 

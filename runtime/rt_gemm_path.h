@@ -76,17 +76,43 @@ RT_INLINE const void *rt_gemm_at(const void *data, RtType type, int64_t index)
     return (const char *)data + index * (type == RT_F32 ? 4 : 2);
 }
 
-/* Packs groups of `lines_each` lines, `width` elements for each k, as f32, with any strides. */
-RT_FN void rt_gemm_pack_any(float *packed, const RtLines *s, int64_t lines_each, int64_t width)
+/* Packs groups of `each` lines, `width` elements for each k; type, each and width are constants
+ * where this is called, so that the inner loop can become vector instructions. */
+RT_INLINE void rt_gemm_pack_as(float *packed, const RtLines *s, const RtType type,
+                               const int64_t each, const int64_t width)
 {
-    for (int64_t first = 0; first < s->count; first += lines_each) {
-        int64_t left = s->count - first < lines_each ? s->count - first : lines_each;
-        for (int64_t k = 0; k < s->padded; k++, packed += width)
-            for (int64_t i = 0; i < width; i++)
-                packed[i] = i < left && k < s->depth
-                                ? rt_gemm_element(s->data, s->type,
-                                                  (first + i) * s->stride + k * s->k_stride)
-                                : 0.0f;
+    for (int64_t line = 0; line < s->count; line += each) {
+        const int64_t left = s->count - line < each ? s->count - line : each;
+        int64_t from = line * s->stride;
+        for (int64_t k = 0; k < s->depth; k++, packed += width, from += s->k_stride) {
+            if (left == each && s->stride == 1)
+                for (int64_t i = 0; i < each; i++)
+                    packed[i] = rt_gemm_element(s->data, type, from + i);
+            else
+                for (int64_t i = 0; i < each; i++)
+                    packed[i] =
+                        i < left ? rt_gemm_element(s->data, type, from + i * s->stride) : 0.0f;
+            for (int64_t i = each; i < width; i++)
+                packed[i] = 0.0f;
+        }
+        memset(packed, 0, (size_t)((s->padded - s->depth) * width) * sizeof *packed);
+        packed += (s->padded - s->depth) * width;
+    }
+}
+
+RT_INLINE void rt_gemm_pack_any(float *packed, const RtLines *s, const int64_t each,
+                                const int64_t width)
+{
+    switch (s->type) {
+    case RT_F32:
+        rt_gemm_pack_as(packed, s, RT_F32, each, width);
+        break;
+    case RT_F16:
+        rt_gemm_pack_as(packed, s, RT_F16, each, width);
+        break;
+    case RT_BF16:
+        rt_gemm_pack_as(packed, s, RT_BF16, each, width);
+        break;
     }
 }
 
