@@ -76,28 +76,42 @@ RT_INLINE const void *rt_gemm_at(const void *data, RtType type, int64_t index)
     return (const char *)data + index * (type == RT_F32 ? 4 : 2);
 }
 
-/* Packs groups of `each` lines, `width` elements for each k; type, each and width are constants
- * where this is called, so that the inner loop can become vector instructions. */
+/* The elements of one k for up to `each` lines, and zeros up to `width`. Type, each and width are
+ * constants where this is called, so that the loops can become vector instructions. */
+RT_INLINE void rt_gemm_pack_k(float *packed, const RtLines *s, int64_t line, int64_t k,
+                              const RtType type, const int64_t each, const int64_t width)
+{
+    const int64_t from = line * s->stride + k * s->k_stride;
+    if (s->stride == 1 && line + each <= s->count)
+        for (int64_t i = 0; i < each; i++)
+            packed[i] = rt_gemm_element(s->data, type, from + i);
+    else
+        for (int64_t i = 0; i < each; i++)
+            packed[i] =
+                line + i < s->count ? rt_gemm_element(s->data, type, from + i * s->stride) : 0.0f;
+    for (int64_t i = each; i < width; i++)
+        packed[i] = 0.0f;
+}
+
+/* Packs groups of `each` lines, `width` elements for each k, going along the runs of memory. */
 RT_INLINE void rt_gemm_pack_as(float *packed, const RtLines *s, const RtType type,
                                const int64_t each, const int64_t width)
 {
-    for (int64_t line = 0; line < s->count; line += each) {
-        const int64_t left = s->count - line < each ? s->count - line : each;
-        int64_t from = line * s->stride;
-        for (int64_t k = 0; k < s->depth; k++, packed += width, from += s->k_stride) {
-            if (left == each && s->stride == 1)
-                for (int64_t i = 0; i < each; i++)
-                    packed[i] = rt_gemm_element(s->data, type, from + i);
-            else
-                for (int64_t i = 0; i < each; i++)
-                    packed[i] =
-                        i < left ? rt_gemm_element(s->data, type, from + i * s->stride) : 0.0f;
-            for (int64_t i = each; i < width; i++)
-                packed[i] = 0.0f;
-        }
-        memset(packed, 0, (size_t)((s->padded - s->depth) * width) * sizeof *packed);
-        packed += (s->padded - s->depth) * width;
+    const int64_t group = s->padded * width;
+    if (s->stride == 1) {
+        for (int64_t k = 0; k < s->depth; k++)
+            for (int64_t line = 0; line < s->count; line += each)
+                rt_gemm_pack_k(packed + line / each * group + k * width, s, line, k, type, each,
+                               width);
+    } else {
+        for (int64_t line = 0; line < s->count; line += each)
+            for (int64_t k = 0; k < s->depth; k++)
+                rt_gemm_pack_k(packed + line / each * group + k * width, s, line, k, type, each,
+                               width);
     }
+    for (int64_t line = 0; line < s->count; line += each)
+        memset(packed + line / each * group + s->depth * width, 0,
+               (size_t)((s->padded - s->depth) * width) * sizeof *packed);
 }
 
 RT_INLINE void rt_gemm_pack_any(float *packed, const RtLines *s, const int64_t each,
