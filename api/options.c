@@ -478,7 +478,9 @@ int options_read(Options *o, Arena *arena, const char *const *words, int reader)
                 return 0;
             continue;
         }
-        if (reader == FOR_LIBRARY || o->input)
+        if (reader == FOR_LIBRARY)
+            return complain(&r, "'%s' is no option", word);
+        if (o->input)
             return complain(&r, "one file at a time: '%s' is one too many", word);
         o->input = word;
         r.next++;

@@ -138,11 +138,11 @@ static void keep_output(Session *s)
     }
 }
 
-static int compile_part(Session *s, const char *name, const Source *part)
+/* A text under a name; text NULL: the file of that name. */
+static int compile_part(Session *s, const char *name, const char *text, size_t size, int first_line)
 {
     Compilation *c = &s->compilation;
-    int status = part ? compile(c, &s->options, name, part->text, part->size, part->first_line)
-                      : compile(c, &s->options, name, NULL, 0, 1);
+    int status = compile(c, &s->options, name, text, size, first_line);
     if (c->out_of_memory)
         longjmp(s->out_of_memory, 1);
     c->arena.failure = &s->out_of_memory;
@@ -167,7 +167,8 @@ static int compile_parts(Session *s)
     }
     int count = source_split(&sources, whole, &part), worst = DONE;
     for (int i = 0; i < count; i++) {
-        int status = compile_part(s, part[i]->path, part[i]);
+        int status =
+            compile_part(s, part[i]->path, part[i]->text, part[i]->size, part[i]->first_line);
         worst = status > worst ? status : worst;
     }
     return worst;
@@ -249,9 +250,13 @@ static int run(Session *s, const char *const *words)
             fprintf(stderr, "ampc: error: %s\n", problem);
         return problem ? SYSTEM_FAILED : status;
     }
-    if (!o->input)
+    int status;
+    if (!o->input && o->emit == EMIT_PROPERTIES)
+        status = compile_part(s, "<none>", "", 0, 1); /* those of the level, changed by no file */
+    else if (!o->input)
         return complain("no file to compile; 'ampc --help' lists the options");
-    int status = o->split ? compile_parts(s) : compile_part(s, o->input, NULL);
+    else
+        status = o->split ? compile_parts(s) : compile_part(s, o->input, NULL, 0, 1);
     return status ? status : write_output(s);
 }
 
