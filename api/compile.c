@@ -63,12 +63,6 @@ static Source *read_source(Compilation *c, const char *name, const char *text, s
     return source;
 }
 
-static int is_ir_text(const Source *source)
-{
-    static const char start[] = "ampc-ir ";
-    return source->size >= sizeof start - 1 && memcmp(source->text, start, sizeof start - 1) == 0;
-}
-
 #if __has_include("frontend/elab.h")
 static Program *elaborated(Compilation *c, Ast *ast)
 {
@@ -151,7 +145,7 @@ static void emit(Compilation *c, Unit *u)
         break;
     }
     case EMIT_IR:
-        program_print(&c->output, c->program, 1);
+        program_print(&c->output, c->program, PRINT_SPANS);
         break;
     case EMIT_TYPES:
         print_types(&c->output, c->program);
@@ -171,6 +165,15 @@ static int writes_code(Emit emit)
     return emit == EMIT_PROGRAM || emit == EMIT_LIB || emit == EMIT_HEADER;
 }
 
+/* IR text brings its properties; what the caller asks for wins while nothing depends on them yet. */
+static int needs_properties(const Program *p, const Settings *s)
+{
+    int asked = s->level >= 0 || s->half_given || s->policy_given || s->rounding_given ||
+                s->keep_norm_f32 != UNSET || s->master_weights != UNSET ||
+                s->cast_model_type != DT_NONE || s->unset || s->loss_scale || s->scaler_mode;
+    return p->stage < CASTED && (asked || !p->props.resolved);
+}
+
 /* From the program as elaborated, or read from IR text, to the output. */
 static void compile_program(Compilation *c, double started)
 {
@@ -183,8 +186,10 @@ static void compile_program(Compilation *c, double started)
               .program = c->program};
     for (int i = 0; i < o->weights.n; i++)
         set_weights(c, o->weights.at[i]);
-    if (c->program->stage < CASTED)
+    if (needs_properties(c->program, &o->settings)) {
         resolve_properties(&u);
+        c->program->props.resolved = 1;
+    }
     if (o->emit == EMIT_PROPERTIES)
         print_properties(&c->output, &u);
     if (c->diags.errors || o->emit == EMIT_PROPERTIES)

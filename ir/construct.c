@@ -28,12 +28,24 @@ Node *build3(Op op, Node *a, Node *b, Node *c)
     return build(op, in, 3, NULL);
 }
 
-/* A constant of a type holds what that type can hold. */
+/* The context with another name for the values that are made. */
+static Context with_name(Str name)
+{
+    Context former = graph_context((Context){.name = NULL}), named = former;
+    named.name = name;
+    graph_context(named);
+    return former;
+}
+
+/* A constant of a type holds what that type can hold. It has no name: it is written as a number. */
 Node *constant(double value, DType dtype)
 {
+    Context former = with_name(NULL);
     Attr attr = attr_real(dtype == DT_FLOAT ? value : dtype_round(dtype, value));
-    return build_source(OP_CONST, type_scalar(types_now(), dtype), attrs_make(OP_CONST, &attr, 1),
-                        NULL, 0);
+    Node *n = build_source(OP_CONST, type_scalar(types_now(), dtype),
+                           attrs_make(OP_CONST, &attr, 1), NULL, 0);
+    graph_context(former);
+    return n;
 }
 
 Node *cast_to(Node *x, DType to)
@@ -45,7 +57,10 @@ Node *cast_to(Node *x, DType to)
 Node *cast_because(Node *x, DType to, const char *why)
 {
     Attr attrs[] = {attr_dtype(to), attr_str(intern(graph_now()->program->names, why))};
-    return build(OP_CAST, &x, 1, attrs_make(OP_CAST, attrs, 2));
+    Context former = with_name(x->name);
+    Node *n = build(OP_CAST, &x, 1, attrs_make(OP_CAST, attrs, 2));
+    graph_context(former);
+    return n;
 }
 
 static Node *reduction(Op op, Node *x, const int64_t *axes, int n, int keep, Attr last)

@@ -207,42 +207,51 @@ static void grow_table(Graph *g)
     g->table_size = size;
 }
 
-/* Appends the node, or finds an equal one. */
-static Node *append(Node *fresh)
+/* Appends a copy of the node, with operands of its own. */
+static Node *place(Graph *g, const Node *fresh)
 {
-    Graph *g = current;
-    int shared = !op_is(fresh->op, F_EFFECT);
-    if (shared) {
-        for (Node *n = g->table[node_hash(fresh) % (uint32_t)g->table_size]; n; n = n->chain)
-            if (node_equal(n, fresh)) {
-                if (!n->name)
-                    n->name = context.name;
-                return n;
-            }
-    }
     Node *n = new (g->arena, Node);
     *n = *fresh;
     n->in = new_array(g->arena, Node *, n->nin + 1);
     if (n->nin)
         memcpy(n->in, fresh->in, sizeof *n->in * (size_t)n->nin);
-    n->name = context.name;
-    n->span = context.span;
     n->id = g->count++;
     if (g->last)
         g->last->next = n;
     else
         g->first = n;
     g->last = n;
-    if (shared) {
-        if (g->count > 2 * g->table_size)
-            grow_table(g);
-        else {
-            Node **slot = &g->table[node_hash(n) % (uint32_t)g->table_size];
-            n->chain = *slot;
-            *slot = n;
-        }
+    if (op_is(n->op, F_EFFECT))
+        return n;
+    if (g->count > 2 * g->table_size) {
+        grow_table(g);
+    } else {
+        Node **slot = &g->table[node_hash(n) % (uint32_t)g->table_size];
+        n->chain = *slot;
+        *slot = n;
     }
     return n;
+}
+
+Node *graph_append(const Node *fresh)
+{
+    return place(current, fresh);
+}
+
+/* Finds an equal node, or places this one. */
+static Node *append(Node *fresh)
+{
+    Graph *g = current;
+    if (!op_is(fresh->op, F_EFFECT))
+        for (Node *n = g->table[node_hash(fresh) % (uint32_t)g->table_size]; n; n = n->chain)
+            if (node_equal(n, fresh)) {
+                if (!n->name)
+                    n->name = context.name;
+                return n;
+            }
+    fresh->name = context.name;
+    fresh->span = context.span;
+    return place(g, fresh);
 }
 
 static const Type *type_by_row(Op op, Node *const *in, int nin, const Attrs *attrs)

@@ -95,6 +95,8 @@ Context graph_context(Context fresh); /* sets, and gives back the former */
 Node *build(Op op, Node *const *in, int nin, const Attrs *attrs);
 Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param,
                    int version); /* INPUT READ … */
+/* Appends the node as it is, neither folded nor shared: what IR text says stays. */
+Node *graph_append(const Node *fresh);
 Node *error_node(void);
 void graph_count_uses(Graph *g);
 
@@ -154,8 +156,9 @@ Node *build2(Op op, Node *a, Node *b);
 Node *build3(Op op, Node *a, Node *b, Node *c);
 Node *constant(double value, DType dtype);
 Node *cast_to(Node *x, DType to);
-Node *cast_because(Node *x, DType to,
-                   const char *why); /* inserted by a pass: why = "policy", "boundary", … */
+Node *
+cast_because(Node *x, DType to,
+             const char *why); /* inserted by a pass: why = "policy", "boundary", …; named as x */
 Node *reduce(Op op, Node *x, const int64_t *axes, int n, int keep);
 Node *sum_to(Node *x, const int64_t *axes, int n, int keep,
              DType to); /* a SUM with a result type */

@@ -1,4 +1,7 @@
-#include "ir/text.h"
+/* Writes a program as IR text: the header, then one declaration a line, then the entries with their nodes.
+ * The parser is parse.c; fields in `key=value` form are tables that both walk (text_fields.c). */
+#include "ir/print_node.h"
+#include "ir/text_fields.h"
 #include "passes/optim.h"
 #include <string.h>
 
@@ -23,188 +26,467 @@ const char *region_name(Region region)
     return names[region];
 }
 
-/* Names of values: the user's where they are unique, with a number where they are not. */
-typedef struct ValueNames {
-    Names table;
-    Str *of; /* by node id */
-} ValueNames;
-
-static int taken(Str *of, int count, Str name)
+/* Arithmetic in parentheses, so that reading needs no precedences; a column is name[from:to]. */
+static void print_scalar(Printer *w, const Scalar *s)
 {
-    for (int i = count - 1; i >= 0; i--)
-        if (of[i] == name)
-            return 1;
-    return 0;
-}
-
-/* Base name of a node without a number that an earlier pass gave it. */
-static Str base_name(Program *p, const Node *n)
-{
-    return n->name ? n->name : intern_printf(p->names, "%s", op_info(n->op)->spelling);
-}
-
-static Str *name_values(Program *p, Graph *g)
-{
-    Str *of = new_array(p->arena, Str, g->count + 1);
-    for (Node *n = g->first; n; n = n->next) {
-        Str base = base_name(p, n), name = base;
-        for (int k = 1; taken(of, n->id, name); k++)
-            name = intern_printf(p->names, "%s_%d", base, k);
-        of[n->id] = name;
-    }
-    return of;
-}
-
-static void print_string(Out *o, const char *s)
-{
-    out_text(o, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            out_printf(o, "\\%c", *s);
-        else if ((unsigned char)*s < 32)
-            out_printf(o, "\\x%02x", (unsigned)*s);
-        else
-            out_printf(o, "%c", *s);
-    }
-    out_text(o, "\"");
-}
-
-static void print_attr(Out *o, Program *p, const Attr *a)
-{
-    switch (a->kind) {
-    case ATTR_NONE:
+    switch (s->kind) {
+    case S_INT:
+        out_printf(w->o, "%lld", (long long)s->i);
         break;
-    case ATTR_INT:
-        out_printf(o, "%lld", (long long)a->i);
+    case S_REAL:
+        out_text(w->o, double_text(w->o->arena, s->r));
         break;
-    case ATTR_BOOL:
-        out_text(o, a->i ? "true" : "false");
+    case S_BOOL:
+        out_text(w->o, s->i ? "true" : "false");
         break;
-    case ATTR_REAL:
-        out_text(o, double_text(o->arena, a->r));
+    case S_STRING:
+        print_string(w->o, s->s);
         break;
-    case ATTR_STR:
-        print_string(o, a->s);
+    case S_OPTION:
+        print_word(w->o, w->program->options.at[s->i]->name);
         break;
-    case ATTR_DTYPE:
-        out_text(o, dtype_info[a->dtype].name);
+    case S_UNARY:
+        out_printf(w->o, "(%s ", s->s);
+        print_scalar(w, s->a);
+        out_text(w->o, ")");
         break;
-    case ATTR_INTS:
-        out_text(o, "[");
-        for (int i = 0; i < a->ints.n; i++)
-            out_printf(o, "%s%lld", i ? ", " : "", (long long)a->ints.at[i]);
-        out_text(o, "]");
+    case S_BINARY:
+        out_text(w->o, "(");
+        print_scalar(w, s->a);
+        out_printf(w->o, " %s ", s->s);
+        print_scalar(w, s->b);
+        out_text(w->o, ")");
         break;
-    case ATTR_DIMS:
-        out_text(o, "[");
-        for (int i = 0; i < a->dims.n; i++)
-            out_printf(o, "%s%s", i ? ", " : "", dim_text(&p->types, a->dims.at[i], o->arena));
-        out_text(o, "]");
+    case S_COLUMN:
+        if (s->s)
+            print_word(w->o, s->s);
+        out_printf(w->o, "[%lld:%lld]", (long long)s->from, (long long)s->to);
+        break;
+    case S_CALL:
+        out_printf(w->o, "%s(", s->s);
+        if (s->a)
+            print_scalar(w, s->a);
+        if (s->b) {
+            out_text(w->o, ", ");
+            print_scalar(w, s->b);
+        }
+        out_text(w->o, ")");
         break;
     }
 }
 
-static void print_node(Out *o, Program *p, const Node *n, const Str *of, int spans)
+static void print_field(Printer *w, const TextField *f, const void *object, const char *before)
 {
-    const OpInfo *info = op_info(n->op);
-    const char *separator = "";
-    if (of)
-        out_printf(o, "%s: ", of[n->id]);
-    out_printf(o, "%s = %s(", n->type ? type_text(&p->types, n->type, o->arena) : "?",
-               info->spelling);
-    if (n->param) {
-        out_printf(o, "%s#%d", n->param->name, n->version);
-        separator = ", ";
+    const char *at = (const char *)object + f->offset;
+    Out *o = w->o;
+    int small = 0;
+    int64_t large = 0;
+    double real = 0;
+    void *pointer = NULL;
+    switch (f->kind) {
+    case FIELD_FLAG:
+        memcpy(&small, at, sizeof small);
+        if (small)
+            out_printf(o, "%s%s", before, f->key);
+        break;
+    case FIELD_INT:
+        memcpy(&small, at, sizeof small);
+        if (small != (int)f->absent)
+            out_printf(o, "%s%s=%d", before, f->key, small);
+        break;
+    case FIELD_LONG:
+        memcpy(&large, at, sizeof large);
+        if (large != (int64_t)f->absent)
+            out_printf(o, "%s%s=%lld", before, f->key, (long long)large);
+        break;
+    case FIELD_REAL:
+        memcpy(&real, at, sizeof real);
+        if (memcmp(&real, &f->absent, sizeof real))
+            out_printf(o, "%s%s=%s", before, f->key, double_text(o->arena, real));
+        break;
+    case FIELD_WORD:
+        memcpy(&pointer, at, sizeof pointer);
+        if (pointer) {
+            out_printf(o, "%s%s=", before, f->key);
+            print_word(o, pointer);
+        }
+        break;
+    case FIELD_SCALAR:
+        memcpy(&pointer, at, sizeof pointer);
+        if (pointer) {
+            out_printf(o, "%s%s=", before, f->key);
+            print_scalar(w, pointer);
+        }
+        break;
+    case FIELD_DTYPE:
+        memcpy(&small, at, sizeof small);
+        if (small != DT_FLOAT && small != DT_NONE)
+            out_printf(o, "%s%s=%s", before, f->key, dtype_info[small].name);
+        break;
+    case FIELD_CHOICE:
+        memcpy(&small, at, sizeof small);
+        if (small != (int)f->absent)
+            out_printf(o, "%s%s=%s", before, f->key, choice_text(o->arena, f->choices, small));
+        break;
     }
-    for (int i = 0; i < n->nin; i++) {
-        if (of)
-            out_printf(o, "%s%s", separator, of[n->in[i]->id]);
-        else
-            out_printf(o, "%s%s", separator, n->in[i]->name ? n->in[i]->name : "_");
-        separator = ", ";
+}
+
+static void print_fields(Printer *w, const TextField *table, const void *object)
+{
+    for (const TextField *f = table; f->key; f++)
+        print_field(w, f, object, " ");
+}
+
+/* The end of every declaration. */
+static void end_line(Printer *w, Span span)
+{
+    print_span(w, span);
+    out_text(w->o, "\n");
+}
+
+static void print_option(Printer *w, const Option *x)
+{
+    out_text(w->o, "option ");
+    print_word(w->o, x->name);
+    out_printf(w->o, ": %s = ", choice_text(w->o->arena, option_choices, (int)x->kind));
+    print_scalar(w, x->value);
+    if (x->low || x->high) {
+        out_text(w->o, " in ");
+        if (x->low)
+            print_scalar(w, x->low);
+        out_text(w->o, "..");
+        if (x->high)
+            print_scalar(w, x->high);
     }
-    for (int i = 0; i < info->attrs; i++) {
-        if (!n->attrs || n->attrs->at[i].kind == ATTR_NONE)
+    for (int i = 0; i < x->set_count; i++) {
+        out_text(w->o, i ? ", " : " set [");
+        print_scalar(w, x->set[i]);
+    }
+    if (x->set_count)
+        out_text(w->o, "]");
+    print_fields(w, option_fields, x);
+    end_line(w, x->span);
+}
+
+static void print_instance(Printer *w, const Instance *x)
+{
+    out_text(w->o, "instance ");
+    print_word(w->o, x->name);
+    out_text(w->o, ": ");
+    print_word(w->o, x->model ? x->model : "");
+    print_fields(w, instance_fields, x);
+    end_line(w, x->span);
+}
+
+static void print_dataset(Printer *w, const Dataset *x)
+{
+    out_text(w->o, "dataset ");
+    print_word(w->o, x->name);
+    out_printf(w->o, ": %s", choice_text(w->o->arena, dataset_choices, (int)x->kind));
+    print_fields(w, dataset_fields, x);
+    end_line(w, x->span);
+    out_indent(w->o, 1);
+    for (int i = 0; i < x->fields.n; i++) {
+        const Field *f = &x->fields.at[i];
+        out_text(w->o, "field ");
+        print_word(w->o, f->name);
+        out_printf(w->o, ": %s", type_text(&w->program->types, f->type, w->o->arena));
+        if (f->value) {
+            out_text(w->o, " = ");
+            print_scalar(w, f->value);
+        }
+        end_line(w, f->span);
+    }
+    for (int i = 0; i < x->splits.n; i++) {
+        out_text(w->o, "split ");
+        print_word(w->o, x->splits.at[i].name);
+        out_line(w->o, " %s", double_text(w->o->arena, x->splits.at[i].share));
+    }
+    out_indent(w->o, -1);
+}
+
+static void print_schedule(Printer *w, const Schedule *x)
+{
+    if (!x)
+        return;
+    out_printf(w->o, " schedule=%s(", x->kind);
+    const char *before = "";
+    for (const TextField *f = schedule_fields; f->key; f++) {
+        size_t size = w->o->size;
+        print_field(w, f, x, before);
+        if (w->o->size != size)
+            before = ", ";
+    }
+    out_text(w->o, ")");
+}
+
+static void print_hypers(Printer *w, int kind, Scalar *const *hyper)
+{
+    const OptimInfo *info = optim_info(kind);
+    const char *before = "";
+    for (int i = 0; i < info->hypers; i++) {
+        if (!hyper[i])
             continue;
-        out_printf(o, "%s%s=", separator, info->attr[i].name);
-        print_attr(o, p, &n->attrs->at[i]);
-        separator = ", ";
+        out_printf(w->o, "%s%s=", before, info->hyper[i]);
+        print_scalar(w, hyper[i]);
+        before = ", ";
     }
-    out_text(o, ")");
-    if (n->in_instance)
-        out_text(o, " inside");
-    if (n->pinned)
-        out_text(o, " pinned");
-    if (n->region)
-        out_printf(o, " region=%s", region_name((Region)n->region));
-    if (spans && n->span.file)
-        out_printf(o, " @%u:%u", n->span.file - 1, n->span.begin);
-    out_text(o, "\n");
 }
 
-void node_print(Out *o, Program *p, const Node *n)
+static void print_optimizer(Printer *w, const Optimizer *x)
 {
-    print_node(o, p, n, NULL, 0);
+    out_text(w->o, "optimizer ");
+    print_word(w->o, x->name);
+    out_printf(w->o, ": %s(", optim_info(x->kind)->name);
+    print_hypers(w, x->kind, x->hyper);
+    out_text(w->o, ")");
+    print_schedule(w, x->lr);
+    for (int i = 0; i < x->instance_count; i++) {
+        out_text(w->o, i ? ", " : " over [");
+        print_word(w->o, x->instances[i]->name);
+    }
+    if (x->instance_count)
+        out_text(w->o, "]");
+    print_fields(w, optimizer_fields, x);
+    end_line(w, x->span);
+    out_indent(w->o, 1);
+    for (int i = 0; i < x->groups.n; i++) {
+        const ParamGroup *g = x->groups.at[i];
+        out_text(w->o, "group [");
+        for (int k = 0; k < g->globs.n; k++) {
+            out_text(w->o, k ? ", " : "");
+            print_string(w->o, g->globs.at[k]);
+        }
+        out_text(w->o, "](");
+        print_hypers(w, x->kind, g->hyper);
+        out_text(w->o, ")");
+        print_schedule(w, g->lr);
+        end_line(w, g->span);
+    }
+    out_indent(w->o, -1);
 }
 
-static void print_param(Out *o, Program *p, const Param *x, int spans)
+static void print_scaler(Printer *w, const Scaler *x)
 {
-    out_printf(o, "%s %s: %s init=%s", x->is_buffer ? "buffer" : "param", x->name,
-               type_text(&p->types, x->type, o->arena), init_name(x->init.kind));
+    out_text(w->o, "scaler ");
+    print_word(w->o, x->name);
+    print_fields(w, scaler_fields, x);
+    end_line(w, x->span);
+}
+
+/* The name inside the instance stands only where it is not what follows the instance's name. */
+static int has_plain_local(const Param *x)
+{
+    const char *name = x->name;
+    if (!x->local)
+        return 1;
+    if (x->instance) {
+        size_t n = strlen(x->instance->name);
+        if (strncmp(name, x->instance->name, n) || name[n] != '.')
+            return 0;
+        name += n + 1;
+    }
+    return !strcmp(name, x->local);
+}
+
+static void print_param(Printer *w, const Param *x)
+{
+    Out *o = w->o;
+    out_text(o, x->is_buffer ? "buffer " : "param ");
+    print_word(o, x->name);
+    out_printf(o, ": %s init=%s", type_text(&w->program->types, x->type, o->arena),
+               init_name(x->init.kind));
     if (x->init.kind >= INIT_CONSTANT && x->init.kind <= INIT_ORTHOGONAL)
         out_printf(o, "(%s, %s)", double_text(o->arena, x->init.a),
                    double_text(o->arena, x->init.b));
-    if (x->instance)
-        out_printf(o, " instance=%s", x->instance->name);
-    if (x->frozen)
-        out_text(o, " frozen");
-    if (x->is_norm)
-        out_text(o, " norm");
-    if (x->optimizer)
-        out_printf(o, " optimizer=%s group=%d", x->optimizer->name, x->group);
-    if (p->stage >= MASTERED) {
-        out_printf(o, " master=%s", dtype_info[x->master].name);
-        if (x->copy != DT_NONE)
-            out_printf(o, " copy=%s", dtype_info[x->copy].name);
+    if (x->instance) {
+        out_text(o, " instance=");
+        print_word(o, x->instance->name);
     }
-    if (spans && x->span.file)
-        out_printf(o, " @%u:%u", x->span.file - 1, x->span.begin);
-    out_text(o, "\n");
+    if (!has_plain_local(x)) {
+        out_text(o, " local=");
+        print_word(o, x->local);
+    }
+    if (x->optimizer) {
+        out_text(o, " optimizer=");
+        print_word(o, x->optimizer->name);
+    }
+    print_fields(w, param_fields, x);
+    end_line(w, x->span);
 }
 
-static void print_entry(Out *o, Program *p, Entry *e, int spans)
+/* Marks the symbols of a dimension. */
+static void mark_symbols(char *used, const Dim *d)
 {
-    static const char *const kinds[] = {"train", "eval", "infer"};
-    out_printf(o, "entry %s %s", kinds[e->kind], e->name);
-    if (e->batch)
-        out_printf(o, " batch=%lld", (long long)e->batch);
-    out_text(o, "\n");
+    for (int i = 0; i < d->count; i++)
+        for (int s = 0; s < d->term[i].degree; s++)
+            used[d->term[i].symbol[s]] = 1;
+}
+
+static void mark_type(char *used, const Type *type)
+{
+    for (int i = 0; type && i < type->rank; i++)
+        mark_symbols(used, type->dim[i]);
+}
+
+/* The symbols that an entry's types mention, in the order in which they were made. */
+static char *symbols_of(Program *p, const Entry *e, Arena *arena)
+{
+    char *used = new_array(arena, char, p->types.symbols + 1);
+    if (e->batch_symbol >= 0 && e->batch_symbol < p->types.symbols)
+        used[e->batch_symbol] = 1;
+    for (int i = 0; i < e->inputs.n; i++)
+        mark_type(used, e->inputs.at[i].type);
+    for (int s = 0; s < e->segments; s++)
+        for (Node *n = e->segment[s]->first; n; n = n->next) {
+            mark_type(used, n->type);
+            for (int a = 0; n->attrs && a < n->attrs->n; a++)
+                if (n->attrs->at[a].kind == ATTR_DIMS)
+                    for (int i = 0; i < n->attrs->at[a].dims.n; i++)
+                        mark_symbols(used, n->attrs->at[a].dims.at[i]);
+        }
+    return used;
+}
+
+static void print_symbols(Printer *w, const Entry *e)
+{
+    TypeTable *t = &w->program->types;
+    char *used = symbols_of(w->program, e, w->o->arena);
+    for (int i = 0; i < t->symbols; i++) {
+        if (!used[i])
+            continue;
+        out_text(w->o, "dim ");
+        print_word(w->o, t->symbol[i].name);
+        out_line(w->o, " in %lld..%lld%s", (long long)t->symbol[i].low,
+                 (long long)t->symbol[i].high, i == e->batch_symbol ? " batch" : "");
+    }
+}
+
+static void print_signature(Printer *w, const Entry *e)
+{
+    print_symbols(w, e);
+    for (int i = 0; i < e->inputs.n; i++) {
+        const EntryInput *x = &e->inputs.at[i];
+        out_text(w->o, "input ");
+        print_word(w->o, x->name);
+        out_printf(w->o, ": %s", type_text(&w->program->types, x->type, w->o->arena));
+        print_fields(w, input_fields, x);
+        end_line(w, x->span);
+    }
+    for (int i = 0; i < e->reports.n; i++) {
+        out_text(w->o, "report ");
+        print_word(w->o, e->reports.at[i]);
+        out_text(w->o, "\n");
+    }
+    for (int i = 0; i < e->results.n; i++) {
+        out_text(w->o, "result ");
+        print_word(w->o, e->results.at[i]);
+        out_text(w->o, "\n");
+    }
+}
+
+static void print_entry(Printer *w, Entry *e)
+{
+    Out *o = w->o;
+    out_printf(o, "entry %s ", choice_text(o->arena, entry_choices, (int)e->kind));
+    print_word(o, e->name);
+    if (e->dataset) {
+        out_text(o, " data=");
+        print_word(o, e->dataset->name);
+    }
+    for (int i = 0; i < e->optimizers.n; i++) {
+        out_text(o, i ? ", " : " optimizers [");
+        print_word(o, e->optimizers.at[i]->name);
+    }
+    out_text(o, e->optimizers.n ? "]" : "");
+    for (int i = 0; i < e->scalers.n; i++) {
+        out_text(o, i ? ", " : " scalers [");
+        print_word(o, e->scalers.at[i]->name);
+    }
+    out_text(o, e->scalers.n ? "]" : "");
+    print_fields(w, entry_fields, e);
+    end_line(w, e->span);
     out_indent(o, 1);
-    for (int i = 0; i < p->types.symbols; i++)
-        if (i == e->batch_symbol)
-            out_line(o, "dim %s in %lld..%lld", p->types.symbol[i].name,
-                     (long long)p->types.symbol[i].low, (long long)p->types.symbol[i].high);
+    print_signature(w, e);
     for (int s = 0; s < e->segments; s++) {
-        Str *of = name_values(p, e->segment[s]);
         out_line(o, "segment times=%lld", (long long)e->segment[s]->times);
         out_indent(o, 1);
-        for (Node *n = e->segment[s]->first; n; n = n->next)
-            print_node(o, p, n, of, spans);
+        print_nodes(w, e->segment[s]);
         out_indent(o, -1);
     }
     out_indent(o, -1);
 }
 
-void program_print(Out *o, Program *p, int spans)
+static void print_header(Printer *w)
 {
-    const Properties *props = &p->props;
-    out_line(o, "ampc-ir 1 stage=%s level=O%d half=%s policy=%s rounding=%s", stage_name(p->stage),
-             props->level, dtype_info[props->half].name, props->torch_policy ? "torch" : "apex",
-             props->strict ? "strict" : "fused");
-    for (int i = 0; spans && i < p->diags->sources->count; i++)
-        out_line(o, "file %d \"%s\"", i, p->diags->sources->files[i]->path);
+    Program *p = w->program;
+    Stage stage = p->stage > EXPANDED ? EXPANDED : p->stage;
+    out_printf(w->o, "ampc-ir 1 stage=%s", stage_name(stage));
+    if (p->props.resolved)
+        print_fields(w, property_fields, &p->props);
+    out_text(w->o, "\n");
+    if (w->spans && p->source_name) {
+        out_text(w->o, "program ");
+        print_string(w->o, p->source_name);
+        out_text(w->o, "\n");
+    }
+}
+
+/* The files that spans point into, numbered from 0; IR text itself is none of them. */
+static void number_files(Printer *w)
+{
+    const Sources *sources = w->program->diags->sources;
+    w->file = new_array(w->o->arena, int, sources->count + 1);
+    int next = 0;
+    for (int i = 0; i < sources->count; i++) {
+        w->file[i] = is_ir_text(sources->files[i]) ? -1 : next++;
+        if (w->file[i] < 0)
+            continue;
+        out_printf(w->o, "file %d ", w->file[i]);
+        print_string(w->o, sources->files[i]->path);
+        out_text(w->o, "\n");
+    }
+}
+
+/* The text of the source files, so that a dump can be compiled without them: `|` before every line. */
+static void print_sources(Printer *w)
+{
+    const Sources *sources = w->program->diags->sources;
+    for (int i = 0; i < sources->count; i++) {
+        const Source *s = sources->files[i];
+        if (w->file[i] < 0 || !s->size)
+            continue;
+        out_line(w->o, "source %d bytes=%zu", w->file[i], s->size);
+        for (const char *p = s->text, *end = p + s->size; p < end;) {
+            const char *newline = memchr(p, '\n', (size_t)(end - p));
+            size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
+            out_line(w->o, "|%.*s", (int)n, p);
+            p += n + 1;
+        }
+    }
+}
+
+void program_print(Out *o, Program *p, PrintMode mode)
+{
+    Printer writer = {.o = o, .program = p, .spans = mode == PRINT_SPANS}, *w = &writer;
+    if (mode != PRINT_GRAPH)
+        print_header(w);
+    if (w->spans)
+        number_files(w);
+    for (int i = 0; i < p->options.n; i++)
+        print_option(w, p->options.at[i]);
+    for (int i = 0; i < p->instances.n; i++)
+        print_instance(w, p->instances.at[i]);
+    for (int i = 0; i < p->datasets.n; i++)
+        print_dataset(w, p->datasets.at[i]);
+    for (int i = 0; i < p->optimizers.n; i++)
+        print_optimizer(w, p->optimizers.at[i]);
+    for (int i = 0; i < p->scalers.n; i++)
+        print_scaler(w, p->scalers.at[i]);
     for (int i = 0; i < p->params.n; i++)
-        print_param(o, p, p->params.at[i], spans);
+        print_param(w, p->params.at[i]);
     for (int i = 0; i < p->entries.n; i++)
-        print_entry(o, p, p->entries.at[i], spans);
+        print_entry(w, p->entries.at[i]);
+    if (w->spans)
+        print_sources(w);
 }

@@ -202,6 +202,7 @@ typedef enum Stage {
 typedef enum Tristate { UNSET = -1, OFF = 0, ON = 1 } Tristate;
 /* The resolved properties of SEMANTICS 1.1 (levels.def, then amp { }, then the command line). */
 typedef struct Properties {
+    int resolved;       /* the fields below hold */
     int level;          /* row of levels.def */
     DType half;         /* F16 or BF16 */
     int torch_policy;   /* --policy=torch */

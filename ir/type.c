@@ -190,7 +190,8 @@ static const Dim *dim_sum(TypeTable *t, const Dim *a, const Dim *b, int sign)
         terms[i] = a->term[i];
     for (int i = 0; i < b->count; i++) {
         terms[a->count + i] = b->term[i];
-        terms[a->count + i].coefficient *= sign;
+        if (__builtin_mul_overflow(b->term[i].coefficient, sign, &terms[a->count + i].coefficient))
+            return NULL;
     }
     return dim_intern(t, terms, a->count + b->count);
 }
@@ -310,15 +311,11 @@ static const char *dim_write(TypeTable *t, const Dim *d, Arena *arena, const cha
     for (int i = 0; i < d->count; i++) {
         const Term *term = &d->term[i];
         int64_t c = term->coefficient;
-        if (i) {
-            out_text(&o, c < 0 ? " - " : " + ");
-            c = c < 0 ? -c : c;
-        }
+        uint64_t size = c < 0 ? 0 - (uint64_t)c : (uint64_t)c;
+        out_text(&o, i ? (c < 0 ? " - " : " + ") : (c < 0 ? "-" : ""));
         const char *separator = "";
-        if (c == -1 && term->degree)
-            out_text(&o, "-");
-        else if (c != 1 || !term->degree) {
-            out_printf(&o, "%lld", (long long)c);
+        if (size != 1 || !term->degree) {
+            out_printf(&o, "%llu", (unsigned long long)size);
             separator = times;
         }
         for (int s = 0; s < term->degree; s++) {

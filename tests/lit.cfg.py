@@ -17,6 +17,7 @@ config.environment["ASAN_OPTIONS"] = "detect_leaks=1"
 for spelling, path in [
     ("%ampc", os.path.join(config.build, "ampc")),
     ("%roundtrip", os.path.join(config.test_source_root, "roundtrip.sh") + " " + os.path.join(config.build, "ampc")),
+    ("%ir_roundtrip", os.path.join(config.test_source_root, "ir", "roundtrip.sh") + " " + os.path.join(config.build, "ampc")),
     ("%cc", config.cc),
     ("%python", config.python),
     ("%runtime", os.path.join(os.path.dirname(config.test_source_root), "runtime")),

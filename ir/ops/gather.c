@@ -32,6 +32,13 @@ const Type *shape_scatter(Op op, Node *const *in, int nin, const Attrs *attrs)
     (void)op, (void)nin;
     const Type *g = in[0]->type, *b = in[1]->type;
     const Dim *dim[MAX_RANK];
+    int fits = attrs->at[0].dims.n == 1 && g->rank >= b->rank && g->rank - b->rank < MAX_RANK &&
+               dtype_info[b->dtype].kind == KIND_INT;
+    for (int i = 0; fits && i < b->rank; i++)
+        fits = g->dim[i] == b->dim[i];
+    if (!fits)
+        return shape_error(CODE_SHAPE, "scatter_rows cannot put %s where %s says",
+                           node_type_text(in[0]), node_type_text(in[1]));
     dim[0] = attrs->at[0].dims.at[0];
     int rank = 1;
     for (int i = b->rank; i < g->rank; i++)

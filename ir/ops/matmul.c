@@ -54,11 +54,17 @@ const Type *shape_linear(Op op, Node *const *in, int nin, const Attrs *attrs)
 {
     (void)op, (void)nin;
     const Type *x = in[0]->type, *w = in[1]->type;
-    int in_out = (int)attrs->at[0].i;
+    int in_out = (int)attrs->at[0].i, bias = (int)attrs->at[1].i;
     const Dim *dim[MAX_RANK];
     if (!x->rank || !is_real(x->dtype))
         return shape_error(CODE_TYPE, "linear needs a real tensor, found %s",
                            node_type_text(in[0]));
+    if (w->rank != 2 || !is_real(w->dtype) ||
+        (bias ? in[2]->type->rank != 1 || in[2]->type->dim[0] != w->dim[in_out ? 1 : 0] ||
+                    !is_real(in[2]->type->dtype)
+              : in[2] != in[1]))
+        return shape_error(CODE_SHAPE, "linear cannot have weight %s and bias %s",
+                           node_type_text(in[1]), node_type_text(in[2]));
     if (x->dim[x->rank - 1] != w->dim[in_out ? 0 : 1])
         return shape_error(CODE_SHAPE, "linear with weight %s cannot take %s",
                            node_type_text(in[1]), node_type_text(in[0]));

@@ -20,8 +20,9 @@ const Type *shape_reduce(Op op, Node *const *in, int nin, const Attrs *attrs)
         return shape_error(CODE_TYPE, "'%s' needs real numbers, found %s; write float(…)",
                            op_info(op)->spelling, node_type_text(in[0]));
     for (int i = 0; i < attrs->at[0].ints.n; i++)
-        if (attrs->at[0].ints.at[i] < 0 || attrs->at[0].ints.at[i] >= x->rank)
-            return shape_error(CODE_SHAPE, "axis %lld is not one of %s",
+        if (attrs->at[0].ints.at[i] < 0 || attrs->at[0].ints.at[i] >= x->rank ||
+            (i > 0 && attrs->at[0].ints.at[i] <= attrs->at[0].ints.at[i - 1]))
+            return shape_error(CODE_SHAPE, "axis %lld is not one of %s, or not in order",
                                (long long)attrs->at[0].ints.at[i], node_type_text(in[0]));
     for (int i = 0; i < x->rank; i++) {
         if (!has_axis(&attrs->at[0], i))
@@ -32,6 +33,8 @@ const Type *shape_reduce(Op op, Node *const *in, int nin, const Attrs *attrs)
     DType to = x->dtype;
     if (op == OP_SUM && attrs->at[2].kind == ATTR_DTYPE)
         to = attrs->at[2].dtype;
+    if (!is_real(to))
+        return shape_error(CODE_TYPE, "a sum cannot be %s", dtype_info[to].name);
     return type_of(to, rank, dim);
 }
 

@@ -13,6 +13,8 @@ const Type *shape_given(Op op, Node *const *in, int nin, const Attrs *attrs)
 const Type *shape_iota(Op op, Node *const *in, int nin, const Attrs *attrs)
 {
     (void)op, (void)in, (void)nin;
+    if (attrs->at[1].i < 0 || attrs->at[1].i >= attrs->at[0].dims.n)
+        return shape_error(CODE_SHAPE, "iota has no axis %lld", (long long)attrs->at[1].i);
     return type_of(DT_I32, attrs->at[0].dims.n, attrs->at[0].dims.at);
 }
 
@@ -24,7 +26,9 @@ const Type *shape_random(Op op, Node *const *in, int nin, const Attrs *attrs)
 
 const Type *shape_same(Op op, Node *const *in, int nin, const Attrs *attrs)
 {
-    (void)op, (void)nin, (void)attrs;
+    (void)nin, (void)attrs;
+    if (op == OP_DIVN && !is_real(in[0]->type->dtype))
+        return shape_error(CODE_TYPE, "divn needs real numbers, found %s", node_type_text(in[0]));
     return in[0]->type;
 }
 

@@ -7,7 +7,8 @@ const Type *shape_reshape(Op op, Node *const *in, int nin, const Attrs *attrs)
     (void)op, (void)nin;
     TypeTable *t = types_now();
     const Type *type = type_of(in[0]->type->dtype, attrs->at[0].dims.n, attrs->at[0].dims.at);
-    if (type_count(t, type) != type_count(t, in[0]->type))
+    const Dim *count = type_count(t, type);
+    if (!count || count != type_count(t, in[0]->type))
         return shape_error(CODE_SHAPE, "%s cannot be reshaped to %s: other number of elements",
                            node_type_text(in[0]), type_text(t, type, graph_now()->arena));
     return type;
@@ -51,14 +52,16 @@ const Type *shape_slice(Op op, Node *const *in, int nin, const Attrs *attrs)
     (void)op, (void)nin;
     TypeTable *t = types_now();
     int64_t axis = attrs->at[0].i, low, spare;
-    const Dim *begin = attrs->at[1].dims.at[0], *end = attrs->at[1].dims.at[1];
     const Dim *dim[MAX_RANK];
+    if (attrs->at[1].dims.n != 2)
+        return shape_error(CODE_SHAPE, "slice needs range = [begin, end)");
+    const Dim *begin = attrs->at[1].dims.at[0], *end = attrs->at[1].dims.at[1];
     if (axis < 0 || axis >= in[0]->type->rank)
         return shape_error(CODE_SHAPE, "axis %lld is not one of %s", (long long)axis,
                            node_type_text(in[0]));
     const Dim *size = dim_sub(t, end, begin), *left = dim_sub(t, in[0]->type->dim[axis], end);
-    if ((dim_is_int(begin, &low) && low < 0) || (dim_is_int(left, &spare) && spare < 0) ||
-        (dim_is_int(size, &spare) && spare < 1))
+    if (!size || !left || (dim_is_int(begin, &low) && low < 0) ||
+        (dim_is_int(left, &spare) && spare < 0) || (dim_is_int(size, &spare) && spare < 1))
         return shape_error(CODE_SHAPE, "the slice %s:%s is not inside axis %lld of %s",
                            dim_text(t, begin, graph_now()->arena),
                            dim_text(t, end, graph_now()->arena), (long long)axis,
@@ -85,8 +88,17 @@ const Type *shape_pad(Op op, Node *const *in, int nin, const Attrs *attrs)
     const Dim *dim[MAX_RANK];
     for (int i = 0; i < in[0]->type->rank; i++)
         dim[i] = in[0]->type->dim[i];
-    int64_t axis = attrs->at[0].i;
-    dim[axis] = dim_add(t, dim_add(t, dim[axis], attrs->at[1].dims.at[0]), attrs->at[1].dims.at[1]);
+    int64_t axis = attrs->at[0].i, zeros;
+    if (axis < 0 || axis >= in[0]->type->rank || attrs->at[1].dims.n != 2)
+        return shape_error(CODE_SHAPE, "pad_zero cannot pad axis %lld of %s", (long long)axis,
+                           node_type_text(in[0]));
+    for (int i = 0; i < 2; i++) {
+        if (dim_is_int(attrs->at[1].dims.at[i], &zeros) && zeros < 0)
+            return shape_error(CODE_SHAPE, "pad_zero cannot add %lld elements", (long long)zeros);
+        dim[axis] = dim_add(t, dim[axis], attrs->at[1].dims.at[i]);
+    }
+    if (!dim[axis])
+        return shape_error(CODE_SHAPE, "the result of pad_zero is too large");
     return type_of(in[0]->type->dtype, in[0]->type->rank, dim);
 }
 
@@ -140,6 +152,8 @@ const Type *shape_concat(Op op, Node *const *in, int nin, const Attrs *attrs)
             return shape_error(CODE_SHAPE, "concat along axis %lld cannot join %s and %s",
                                (long long)axis, node_type_text(in[0]), node_type_text(in[k]));
         dim[axis] = dim_add(types_now(), dim[axis], x->dim[axis]);
+        if (!dim[axis])
+            return shape_error(CODE_SHAPE, "the result of concat is too large");
         dtype = dtype_promote(dtype, x->dtype);
     }
     return type_of(dtype, first->rank, dim);
