@@ -23,7 +23,7 @@
 #include "ir/program.h"
 
 typedef struct Kernel Kernel;
-typedef struct Expr Expr;
+typedef struct Let Let;
 
 enum { SUM_CHUNK = 4096, SUM_LANES = 32, COLUMN_CHUNK = 128, COLUMN_BLOCK = 64, KEPT_MAX = 4096 };
 
@@ -35,10 +35,18 @@ typedef enum KernelKind {
     KERNEL_SCATTER
 } KernelKind;
 
-/* A loop of the domain. The first `outer` of a kernel are its rows, flattened to one index. */
+/* A loop of the domain. Loops of one part are neighbours and are run by one flat index, from which each is
+ * worked out where there are several. Parts by kind:
+ *
+ *     FLAT      0 elements (split over threads)
+ *     ROWS      0 rows (split)                    1 elements of a row
+ *     COLUMNS   0 blocks in front     1 rows that are reduced     2 columns (split)
+ *     EPILOGUE  0 rows of the product 1 columns
+ *     SCATTER   0 rows of the result (split)      1 indices       2 columns
+ */
 typedef struct Loop {
-    Str name;
     const Dim *extent;
+    int part;
 } Loop;
 
 /* offset + sum of stride[l] * loop l. Strides and offset are in elements. */
@@ -54,7 +62,7 @@ typedef struct KernelParam {
     int written;
 } KernelParam;
 
-typedef enum ExprKind {
+typedef enum LetKind {
     X_CONST,   /* value */
     X_LOAD,    /* param at `at` (+ in[0] * scale: an indirect row) */
     X_ELEM,    /* op on in[] with attribute values p, q */
@@ -67,15 +75,15 @@ typedef enum ExprKind {
     X_REDUCED, /* the result of `reduce` */
     X_KEPT,    /* of in[0], which an earlier sweep put into a row-long array */
     X_GUARD    /* low <= at < high ? in[0] : in[1]; the one not chosen is not evaluated */
-} ExprKind;
+} LetKind;
 
 typedef struct Reduce Reduce;
-struct Expr {
-    ExprKind kind;
+struct Let {
+    LetKind kind;
     Op op;       /* ELEM */
     DType dtype; /* the type that the value has in the graph */
     DType round; /* rounded to this type after it is computed; DT_NONE: not */
-    Expr **in;
+    Let **in;
     int nin;
     double value;          /* CONST */
     double p, q;           /* ELEM: attributes */
@@ -83,37 +91,40 @@ struct Expr {
     Affine at;             /* LOAD, INDEX, UNIFORM, NORMAL, GUARD */
     const Dim *scale;      /* LOAD: stride of the indirect row */
     const Dim *low, *high; /* GUARD; DIVN: low is the count */
-    uint32_t stream;       /* UNIFORM, NORMAL */
+    int stream;            /* UNIFORM, NORMAL: number of the argument */
     Reduce *reduce;        /* REDUCED */
     Str name;              /* the user's, may be NULL */
-    int inner;             /* depends on the sweep's loops */
+    int depends;           /* on loops: a bit for each part */
     int phase;             /* where it is computed: index in Kernel.phase */
     int kept;              /* the sweep puts it into an array for a later one */
+    int guarded;           /* operand of a GUARD: evaluated there only */
     int uses;              /* by expressions, stores and reductions */
     int id;                /* order of making */
-    Str text;              /* printer: the name, once it is declared */
-    Expr *next;            /* next of the same phase */
+    int named;             /* printer: declared, not pasted */
+    Str text, array;       /* printer: its name once declared, that of the array that keeps it */
+    Let *next;             /* next of the same phase */
 };
 
 struct Reduce {
     Op op; /* SUM MAXRED MINRED ARGMAX */
-    Expr *value;
-    Expr *result; /* the X_REDUCED */
+    Let *value;
+    Let *result; /* the X_REDUCED */
     Str name;
-    Reduce *next;
+    struct Reduce *next;
 };
 
 typedef struct Store {
-    Expr *value;
+    Let *value;
     int param;
     Affine at;
     struct Store *next;
 } Store;
 
-/* A sweep over the inner loops, or a point: per-row values. Phase 0 is a point outside the rows. */
+/* A sweep over the inner loops, or a point: values between sweeps. Phase 0 is outside of all loops, phase 1 in
+ * a row before its first sweep, then sweeps (2, 4, …) and points (3, 5, …) take turns. FLAT and EPILOGUE have one
+ * sweep; COLUMNS and SCATTER one, and in phase 3 what becomes of each column's results. */
 typedef struct Phase {
-    int sweep;
-    Expr *first, *last; /* in order */
+    Let *first, *last; /* in order */
     Reduce *reduces;
     Store *stores;
 } Phase;
@@ -126,18 +137,16 @@ struct Kernel {
     int spans;
     int strict;
     Loop *loop;
-    int loops, outer;
+    int loops;
     KernelParam *param;
     int params;
     Phase *phase;
     int phases;
     const int *symbol; /* run-time dimensions that it needs, handed over after the buffers */
     int symbols;
-    int uses_random; /* takes (uint64_t seed, uint64_t step) last */
-    int64_t weight;  /* operations an element, roughly: for the grain of launches */
-    /* SCATTER: param[0][index] += param[1] for every row; loops: index rows, columns */
-    Expr *scatter_index, *scatter_value;
-    const Dim *scatter_rows; /* rows of the result */
+    int streams; /* random streams: takes (uint64_t seed, uint32_t step, uint32_t stream…) last */
+    int64_t weight; /* operations an element, roughly: for the grain of launches */
+    Let *scatter_row, *scatter_value; /* SCATTER: what is added, and to which row */
 };
 
 /* What must hold in any kernel; a text that names the first fault, or NULL. */

@@ -52,6 +52,7 @@ typedef struct Launch {
     Kernel *kernel;
     Buffer **buffer; /* arguments in the order of the kernel's parameters */
     int buffers;
+    Str *stream;         /* names of the random streams, as many as the kernel takes */
     Product *product;     /* PRODUCT */
     Optimizer *optimizer; /* UPDATE */
     Node *update;         /* UPDATE: the first of its UPDATE nodes (scaler, clip) */
