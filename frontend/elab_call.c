@@ -288,8 +288,8 @@ static Value call_decl(Elab *e, const CallSite *c, Decl *d)
     case ITEM_EXTERN_OP:
         return unsupported(e, c->callee->span, "extern ops");
     default:
-        elab_error(e, CODE_TYPE, c->callee->span, "'%s' is a %s and cannot be called", d->name,
-                   item_word(d->item->kind));
+        elab_error(e, CODE_TYPE, c->callee->span, "'%s' is %s and cannot be called", d->name,
+                   a_word(e, d->item->kind));
         return value_error();
     }
 }

@@ -203,6 +203,7 @@ struct Elab {
     int64_t eval_batch; /* the largest batch of any train */
     bool *define_used;
     int depth;
+    bool has_train;
     bool stopped; /* a limit was passed */
 };
 
@@ -216,6 +217,7 @@ Value unsupported(Elab *e, Span span, const char *what); /* "not supported yet: 
 typedef Vec(const char *) Candidates;
 void unknown_name(Elab *e, Code code, Span span, const char *text, const char *name,
                   const Candidates *candidates);
+const char *a_word(Elab *e, ItemKind kind);    /* "a model", "an option" */
 const char *expr_text(Elab *e, const Expr *x); /* as the user would write it */
 const char *type_expr_text(Elab *e, const TypeExpr *t);
 const char *value_text(Elab *e, const Value *v); /* "the integer 3", "float[N, 64]" */

@@ -317,7 +317,7 @@ static void eval_batch(Elab *e, const Item *item, Entry *entry)
         (entry->batch < 1 || entry->batch > INT32_MAX))
         elab_error(e, CODE_VALUE, item->eval.batch->span, "a batch is within 1 .. %d", INT32_MAX);
     if (entry->batch < 1) {
-        if (!e->diags->errors)
+        if (!e->has_train && !item->eval.batch)
             elab_error(e, CODE_RULE, item->name_span,
                        "'%s' needs a batch size, since there is no train: 'batch 64'", item->name);
         entry->batch = 1;
@@ -390,6 +390,7 @@ void find_batches(Elab *e)
         e->module = e->modules.at[m];
         for (int i = 0; i < e->module->decls.n; i++) {
             const Item *item = e->module->decls.at[i]->item;
+            e->has_train |= item->kind == ITEM_TRAIN;
             for (int k = 0; item->kind == ITEM_TRAIN && k < item->train.settings.n; k++) {
                 const Arg *arg = &item->train.settings.at[k];
                 int64_t batch;

@@ -78,8 +78,8 @@ static Value declared_value(Elab *e, const Expr *x, Decl *d)
     case ITEM_INSTANCE:
         return instance_value(e, d);
     default:
-        elab_error(e, CODE_TYPE, x->span, "'%s' is a %s, not a value", d->name,
-                   item_word(d->item->kind));
+        elab_error(e, CODE_TYPE, x->span, "'%s' is %s, not a value", d->name,
+                   a_word(e, d->item->kind));
         return value_error();
     }
 }

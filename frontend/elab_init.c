@@ -40,11 +40,19 @@ static int find_rule(Elab *e, const Expr *x)
     return -1;
 }
 
+static bool is_rule(const char *name)
+{
+    for (int i = 0; i < RULES; i++)
+        if (!strcmp(rules[i].name, name))
+            return true;
+    return false;
+}
+
 /* A name or a call that is not a value: a variable, a const and a number are numbers. */
 static bool is_number_expr(Elab *e, const Expr *x)
 {
     if (x->kind == EXPR_CALL)
-        return x->a->kind == EXPR_NAME && is_builtin(x->a->name) && x->args.n > 0;
+        return x->a->kind == EXPR_NAME && is_builtin(x->a->name) && !is_rule(x->a->name);
     if (x->kind != EXPR_NAME)
         return true;
     return find_binding(e, x->name) || find_decl(e->module, x->name) || !strcmp(x->name, "pi");

@@ -229,8 +229,8 @@ Layer *layer_make(Elab *e, Str name, Layer *parent, Instance *instance, const Ca
     if (is_later_work(call->name)) {
         unsupported(e, call->name_span, call->name);
     } else if (d) {
-        Diag *report = elab_error(e, CODE_TYPE, call->name_span, "'%s' is a %s, not a model",
-                                  d->name, item_word(d->item->kind));
+        Diag *report = elab_error(e, CODE_TYPE, call->name_span, "'%s' is %s, not a model", d->name,
+                                  a_word(e, d->item->kind));
         if (report)
             note_at(report, d->item->name_span, "it is declared here");
     } else {

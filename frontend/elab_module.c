@@ -180,9 +180,6 @@ Module *module_load(Elab *e, Ast *ast, Str prefix)
     m->busy = true;
     vec_push(e->arena, &e->modules, m); /* so that a circle is seen */
     int place = e->modules.n - 1;
-    if (ast->version > 1)
-        elab_error(e, CODE_RULE, ast->version_span, "this is ampc 1; the file is for version %d",
-                   ast->version);
     for (int i = 0; i < ast->items.n; i++)
         if (ast->items.at[i]->kind == ITEM_IMPORT)
             follow_import(e, m, ast->items.at[i]);

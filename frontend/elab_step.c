@@ -124,12 +124,12 @@ static void backward(Elab *e, const Stmt *s)
     OptimizerState **states = new_array(e->arena, OptimizerState *, s->names.n + 1);
     Value v = eval(e, s->value);
     Str list = optimizer_list(e, s, states);
-    if (s->delay_unscale) {
+    if (s->delay_unscale && !e->run->order_unknown) {
         unsupported(e, s->span, "delay_unscale");
         e->run->order_unknown = true;
     }
     for (int i = 0; list && i < s->names.n; i++) {
-        if (states[i]->backward.file) {
+        if (states[i]->backward.file && !e->run->order_unknown) {
             Diag *d = elab_error(e, CODE_UNSUPPORTED, s->word_span,
                                  "not supported yet: several backwards into '%s' before its update",
                                  s->names.at[i].name);

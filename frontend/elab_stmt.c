@@ -85,6 +85,7 @@ static void exec_param(Elab *e, const Stmt *s)
                        type_text(e->types, type, e->arena), type_text(e->types, p->type, e->arena));
         if (d)
             note_at(d, e->frame->layer->first_call, "the first call is here");
+        declare(e, s, value_error());
         return;
     }
     if (!p) {
@@ -272,8 +273,8 @@ static void assign(Elab *e, const NameRef *target, Value v)
     Decl *d = find_decl(e->module, target->name);
     if (d && d->item->kind != ITEM_DATASET && d->item->kind != ITEM_TRAIN &&
         d->item->kind != ITEM_EVAL && d->item->kind != ITEM_INFER) {
-        Diag *report = elab_error(e, CODE_NAME, target->span, "'%s' is a %s already", d->name,
-                                  item_word(d->item->kind));
+        Diag *report = elab_error(e, CODE_NAME, target->span, "'%s' is %s already", d->name,
+                                  a_word(e, d->item->kind));
         if (report)
             note_at(report, d->item->name_span, "it is declared here");
         return;

@@ -591,9 +591,23 @@ static void check_globs(Elab *e, const OptimizerState *s, const bool *matched)
                            s->decl->groups.at[i].patterns.at[k].text, s->optimizer->name);
 }
 
+/* Were all instances called, without errors? Otherwise parameters are missing. */
+static bool is_complete(Elab *e, const Optimizer *o)
+{
+    for (int i = 0; i < o->instance_count; i++)
+        for (int k = 0; k < e->roots.n; k++) {
+            const Layer *root = e->roots.at[k];
+            if (root->instance == o->instances[i] && (!root->called || root->model->broken))
+                return false;
+        }
+    return o->instance_count > 0;
+}
+
 static void sort_params(Elab *e, const OptimizerState *s)
 {
     Optimizer *o = s->optimizer;
+    if (!is_complete(e, o))
+        return;
     bool has_groups = o->groups.n > 0;
     bool *matched = new_array(e->arena, bool, (o->groups.n + 1) * MAX_SLOTS);
     if (!has_groups)

@@ -35,6 +35,12 @@ void unknown_name(Elab *e, Code code, Span span, const char *text, const char *n
     }
 }
 
+const char *a_word(Elab *e, ItemKind kind)
+{
+    const char *word = item_word(kind);
+    return arena_printf(e->arena, "%s %s", strchr("aeio", word[0]) ? "an" : "a", word);
+}
+
 const char *expr_text(Elab *e, const Expr *x)
 {
     Out o;
