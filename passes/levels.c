@@ -106,45 +106,70 @@ static int resolve_level(Resolve *r)
     return level < 0 ? 1 : level;
 }
 
-static const DType model_types[] = {DT_F32, DT_F16, DT_BF16};
+/* What cast_model_type asks for. */
+typedef enum ModelType {
+    MODEL_F32,
+    MODEL_F16,
+    MODEL_BF16,
+    MODEL_HALF,
+    MODEL_NONE,
+    MODEL_DEFAULT
+} ModelType;
 
-/* The type that cast_model_type asks for; DT_NONE: nothing is asked. */
-static DType wanted_model_type(const Resolve *r, Wish *w)
+static DType half_of(ModelType type)
+{
+    return type == MODEL_F16 ? DT_F16 : type == MODEL_BF16 ? DT_BF16 : DT_NONE;
+}
+
+/* Suggests another level, where the file names one. */
+static void suggest_level(const Resolve *r, Diag *d, const char *name)
+{
+    if (r->settings->level < 0 && r->amp && r->amp->level.span.file)
+        fix_at(d, r->amp->level.span, name);
+}
+
+static ModelType wanted_model_type(const Resolve *r, Wish *w)
 {
     const Settings *s = r->settings;
     int given = s->cast_model_type != DT_NONE;
     Wish file = r->amp ? from_file(&r->amp->cast_model_type) : no_wish();
     *w = stronger(from_caller(given, given ? dtype_info[s->cast_model_type].name : NULL), file,
                   s->unset & UNSET_MODEL_TYPE);
-    int index = w->given ? word_index(r, w, "cast_model_type", "f32|f16|bf16") : -1;
-    if (index < 0)
-        return DT_NONE;
-    DType type = model_types[index];
-    if (r->level->policy && type != DT_F32)
-        refuse(r, w,
-               "cast_model_type = %s cannot be set at O1, which casts around functions and keeps "
-               "its weights in f32; use O2",
-               dtype_info[type].name);
-    else if (r->level->model_half == F32 && type != DT_F32)
-        refuse(r, w, "cast_model_type = %s contradicts O0; use O3", dtype_info[type].name);
-    else if (r->level->model_half == HALF && type == DT_F32)
-        warn_at(r->u->diags, CODE_PROPERTY, w->span, "cast_model_type = f32 undoes %s; use O0",
-                r->level->name);
+    int index = w->given ? word_index(r, w, "cast_model_type", "f32|f16|bf16|half|false") : -1;
+    ModelType type = index < 0 ? MODEL_DEFAULT : (ModelType)index;
+    int is_half_type = type == MODEL_F16 || type == MODEL_BF16 || type == MODEL_HALF;
+    Diag *d = NULL;
+    if (r->level->policy && is_half_type) {
+        d = refuse(
+            r, w,
+            "cast_model_type = %s cannot be set at O1, which casts around functions and keeps its "
+            "weights in f32; use O2",
+            w->word);
+        suggest_level(r, d, "O2");
+    } else if (r->level->model_half == F32 && is_half_type) {
+        d = refuse(r, w, "cast_model_type = %s contradicts O0; use O3", w->word);
+        suggest_level(r, d, "O3");
+    } else if (r->level->model_half == HALF && (type == MODEL_F32 || type == MODEL_NONE)) {
+        d = warn_at(r->u->diags, CODE_PROPERTY, w->span, "cast_model_type = %s undoes %s; use O0",
+                    w->word, r->level->name);
+        suggest_level(r, d, "O0");
+    }
     return type;
 }
 
 /* The half type: as asked for, else that of cast_model_type, else the target's. */
-static DType resolve_half(const Resolve *r, DType model_type, const Wish *model)
+static DType resolve_half(const Resolve *r, ModelType model_type, const Wish *model)
 {
     const Settings *s = r->settings;
     Wish file = r->amp ? from_file(&r->amp->half) : no_wish();
     const char *name = s->half != DT_NONE ? dtype_info[s->half].name : "auto";
     Wish w = stronger(from_caller(s->half_given, name), file, 0);
     int index = w.given ? word_index(r, &w, "half", "auto|f16|bf16") : 0;
-    DType automatic = is_half(model_type) ? model_type : s->cuda ? DT_F16 : DT_BF16;
+    DType wanted = half_of(model_type);
+    DType automatic = wanted != DT_NONE ? wanted : s->cuda ? DT_F16 : DT_BF16;
     DType half = index == 1 ? DT_F16 : index == 2 ? DT_BF16 : automatic;
-    if (is_half(model_type) && half != model_type)
-        refuse(r, model, "cast_model_type = %s contradicts half = %s", dtype_info[model_type].name,
+    if (wanted != DT_NONE && half != wanted)
+        refuse(r, model, "cast_model_type = %s contradicts half = %s", model->word,
                dtype_info[half].name);
     return half;
 }
@@ -301,7 +326,7 @@ void resolve_properties(Unit *u)
     Wish model;
     props->level = resolve_level(&r);
     r.level = &level_info[props->level];
-    DType model_type = wanted_model_type(&r, &model);
+    ModelType model_type = wanted_model_type(&r, &model);
     props->half = resolve_half(&r, model_type, &model);
     props->scaler_mode = intern(u->names, s->scaler_mode ? s->scaler_mode : "ampc");
     props->torch_policy = resolve_flag(&r, "policy", "apex|torch", s->policy_given, s->torch_policy,
@@ -309,8 +334,10 @@ void resolve_properties(Unit *u)
     props->strict = resolve_flag(&r, "rounding", "fused|strict", s->rounding_given, s->strict,
                                  amp ? &amp->rounding : NULL);
     set_defaults(props, r.level);
-    if (model_type != DT_NONE && !r.level->policy)
-        props->model_type = model_type;
+    if (model_type != MODEL_DEFAULT && !r.level->policy)
+        props->model_type = model_type == MODEL_F32    ? DT_F32
+                            : model_type == MODEL_NONE ? DT_NONE
+                                                       : props->half;
     props->keep_norm_f32 = resolve_switch(&r, "keep_batchnorm_fp32", s->keep_norm_f32,
                                           amp ? &amp->keep_batchnorm_fp32 : NULL,
                                           (s->unset & UNSET_KEEP_NORM) != 0, props->keep_norm_f32);
