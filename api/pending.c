@@ -40,12 +40,3 @@ void mem_report(Unit *u, Out *o)
     MISSING("-fmem-report");
 }
 #endif
-
-#if !__has_include("ir/parse.c")
-Program *program_read(const Source *source, Diags *diags, Names *names, Arena *arena)
-{
-    (void)source;
-    MISSING("IR text as input");
-    return program_make(arena, names, diags);
-}
-#endif

@@ -23,7 +23,4 @@ void emit_lib(Unit *u, const char *prefix, Out *c, Out *h);
 void mem_report(Unit *u, Out *o);
 #endif
 
-#if !__has_include("ir/parse.c")
-Program *program_read(const Source *source, Diags *diags, Names *names, Arena *arena);
-#endif
 #endif
