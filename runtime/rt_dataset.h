@@ -269,11 +269,14 @@ typedef struct RtBatches {
     int64_t ordered;      /* -1: none yet */
     const int64_t *batch; /* rows of the data set that the last step took, */
     int64_t batch_rows;   /* and how many */
+    void *gathered[RT_MAX_FIELDS]; /* room for their values, a field */
 } RtBatches;
 
 RT_FN void rt_batches_close(RtBatches *b)
 {
     free(b->order);
+    for (int i = 0; i < RT_MAX_FIELDS; i++)
+        free(b->gathered[i]);
     memset(b, 0, sizeof *b);
 }
 
@@ -292,6 +295,13 @@ RT_FN int rt_batches_open(RtBatches *b, const RtPart *from, int64_t step_rows, i
     b->flags = flags;
     b->seed = seed;
     b->ordered = -1;
+    for (int i = 0; i < from->data->fields; i++) {
+        const RtField *f = &from->data->field[i];
+        size_t bytes = (size_t)(step_rows * f->width) * rt_kind_bytes(f->kind);
+        b->gathered[i] = malloc(bytes);
+        if (!b->gathered[i])
+            return rt_fail(RT_SYSTEM, "dataset %s: not enough memory", from->data->name);
+    }
     if (!(flags & RT_SHUFFLE))
         return RT_OK;
     b->order = (int64_t *)malloc((size_t)from->rows * sizeof *b->order);
@@ -353,5 +363,12 @@ RT_FN void rt_batches_gather(const RtBatches *b, int field, void *out)
     for (int64_t i = 0; i < b->batch_rows; i++)
         memcpy((uint8_t *)out + (size_t)i * bytes,
                (const uint8_t *)f->data + (size_t)b->batch[i] * bytes, bytes);
+}
+
+/* One field of the rows taken last, in memory of the batches' own. */
+RT_FN void *rt_batches_field(const RtBatches *b, int field)
+{
+    rt_batches_gather(b, field, b->gathered[field]);
+    return b->gathered[field];
 }
 #endif

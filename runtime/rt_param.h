@@ -18,6 +18,7 @@
 #include "rt_base.h"
 #include "rt_rng.h"
 #include "rt_safetensors.h"
+#include "rt_sum.h"
 
 enum { RT_PARAM_RANK = 8, RT_PARAM_NAME = 512 };
 
@@ -86,6 +87,62 @@ RT_FN int rt_param_init(const RtParam *p, uint64_t seed, float *x)
     return RT_OK;
 }
 
+/* The same for weights that are kept in half precision: rounded once. */
+RT_FN int rt_param_init_half(const RtParam *p, uint64_t seed, uint16_t *x, uint16_t (*round)(float))
+{
+    float *wide = (float *)malloc((size_t)p->count * sizeof *wide + 1);
+    if (!wide)
+        return rt_fail(RT_SYSTEM, "out of memory");
+    int status = rt_param_init(p, seed, wide);
+    for (int64_t i = 0; i < p->count; i++)
+        x[i] = round(wide[i]);
+    free(wide);
+    return status;
+}
+
+RT_FN int rt_param_init_f16(const RtParam *p, uint64_t seed, uint16_t *x)
+{
+    return rt_param_init_half(p, seed, x, rt_f16_from_f32);
+}
+
+RT_FN int rt_param_init_bf16(const RtParam *p, uint64_t seed, uint16_t *x)
+{
+    return rt_param_init_half(p, seed, x, rt_bf16_from_f32);
+}
+
+/* ---- norms ----
+ * The sum of the squares of a flat buffer. It is infinite or NaN when an element is. The partial
+ * sums are kept in chunk, one for 4096 elements. */
+
+RT_FN double rt_flat_squares_f32(const float *x, int64_t n, double *chunk)
+{
+    const int64_t chunks = rt_chunk_count(n);
+    RT_FOR(lo, hi, chunks, 4, rt_squares_f32(chunk, x, n, lo, hi));
+    return rt_add_chunks(chunk, chunks);
+}
+
+RT_FN double rt_flat_squares_f16(const uint16_t *x, int64_t n, double *chunk)
+{
+    const int64_t chunks = rt_chunk_count(n);
+    RT_FOR(lo, hi, chunks, 4, rt_squares_f16(chunk, x, n, lo, hi));
+    return rt_add_chunks(chunk, chunks);
+}
+
+RT_FN double rt_flat_squares_bf16(const uint16_t *x, int64_t n, double *chunk)
+{
+    const int64_t chunks = rt_chunk_count(n);
+    RT_FOR(lo, hi, chunks, 4, rt_squares_bf16(chunk, x, n, lo, hi));
+    return rt_add_chunks(chunk, chunks);
+}
+
+/* What gradients of this norm are multiplied by so that it becomes at most `limit`: as PyTorch's
+ * clip_grad_norm_ does. */
+RT_FN double rt_clip_factor(double norm, double limit)
+{
+    double factor = limit / (norm + 1e-6);
+    return factor > 1 ? 1 : factor;
+}
+
 /* ---- tables of what a file holds ---- */
 
 /* Tensors by name, each with its place in memory: a checkpoint or a weight file. Building one does
@@ -148,6 +205,15 @@ RT_FN void rt_table_scalar(RtTable *t, const char *name, RtStType type, void *da
     rt_table_add(t, "", &p, "", type, data);
     if (t->count)
         t->entry[t->count - 1].shape = scalar.shape;
+}
+
+/* Writes floats as f32, whatever they are kept in: a weight file. */
+RT_FN int rt_table_export(RtTable *t, const char *path)
+{
+    const RtPair pair = {"format", "pt"};
+    for (int i = 0; i < t->count; i++)
+        t->entry[i].stored = RT_ST_F32;
+    return rt_entries_write(path, t->entry, t->count, &pair, 1, false);
 }
 
 RT_FN RtEntry *rt_table_find(const RtTable *t, const char *name)

@@ -5,10 +5,11 @@
  *     status = rt_run_open(&run, &program, option, 3, argc, argv);
  *     if (!status && !run.done) {
  *         ...load data, make or resume the state...
+ *         rt_run_begins(&run, "fit", "loss", epochs, steps);
  *         while (step < steps && !status && !rt_run_stopped(&run)) {
- *             rt_run_step_begins(&run);
+ *             rt_run_step_begins(&run, epoch);
  *             ...one step...
- *             status = rt_run_step_ends(&run, &now);
+ *             status = rt_run_step_ends(&run, step, skipped, loss, scale);
  *         }
  *     }
  *     return rt_run_close(&run, status);
@@ -26,7 +27,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { RT_RUN_OPTIONS = 96, RT_MAX_SKIPS = 50 };
+enum { RT_RUN_OPTIONS = 96, RT_RUN_SCALERS = 16, RT_MAX_SKIPS = 50 };
 
 typedef struct RtRun {
     const RtProgram *program;
@@ -42,12 +43,14 @@ typedef struct RtRun {
     /* the world */
     RtLog log;
     RtProgress progress;
+    RtProgressNow now; /* where training stands */
     RtCheckpoints checkpoints;
     bool checkpoints_ready;
     RtNote note;
-    double began; /* when the step did */
-    double ms;    /* what the last step took */
-    int64_t steps, skips_in_row;
+    double began;                /* when the step did */
+    double ms;                   /* what the last step took */
+    float scale[RT_RUN_SCALERS]; /* the loss scales that it used */
+    int64_t skips_in_row;
 } RtRun;
 
 /* ---- notes and errors ---- */
@@ -187,19 +190,20 @@ RT_FN int rt_run_open_log(RtRun *r, const char *const *column, int columns)
                        : RT_OK;
 }
 
-/* Is a row due for this step? */
-RT_FN bool rt_run_logs(const RtRun *r, int64_t step)
+/* Is a row due for the step that ended? */
+RT_FN bool rt_run_logs(const RtRun *r)
 {
-    return r->log.file && (step % r->log_every == 0 || step == r->steps);
+    const int64_t step = r->now.step;
+    return r->log.file && (step % r->log_every == 0 || step == r->now.steps);
 }
 
-/* Fills the columns that every row has. */
-RT_FN void rt_run_row(RtRun *r, const char *entry, int64_t step, int64_t epoch, int64_t skipped)
+/* Fills the columns that rows of all entries have. */
+RT_FN void rt_run_row(RtRun *r, const char *entry)
 {
-    rt_log_int(&r->log, RT_COLUMN_STEP, step);
+    rt_log_int(&r->log, RT_COLUMN_STEP, r->now.step);
     rt_log_text(&r->log, RT_COLUMN_ENTRY, entry);
-    rt_log_int(&r->log, RT_COLUMN_EPOCH, epoch);
-    rt_log_int(&r->log, RT_COLUMN_SKIPPED, skipped);
+    rt_log_int(&r->log, RT_COLUMN_EPOCH, r->now.epoch);
+    rt_log_int(&r->log, RT_COLUMN_SKIPPED, r->now.skipped);
 }
 
 /* ---- steps ---- */
@@ -209,25 +213,42 @@ RT_FN bool rt_run_stopped(const RtRun *r)
     return rt_signal_stop() != 0 || (r->dry_run && r->ms > 0);
 }
 
-RT_FN void rt_run_step_begins(RtRun *r)
+/* A train begins, or goes on: what the progress line shows. */
+RT_FN void rt_run_begins(RtRun *r, const char *entry, const char *report, int64_t epochs,
+                         int64_t steps)
 {
+    memset(&r->now, 0, sizeof r->now);
+    r->now.entry = entry;
+    r->now.report = report;
+    r->now.epochs = epochs;
+    r->now.steps = steps;
+    r->ms = 0;
+}
+
+RT_FN void rt_run_step_begins(RtRun *r, int64_t epoch)
+{
+    r->now.epoch = epoch + 1;
     r->began = rt_now_ms();
 }
 
-/* Shows where training stands, and stops it when too many steps in a row were skipped. */
-RT_FN int rt_run_step_ends(RtRun *r, RtProgressNow *now, bool skipped)
+/* Shows where training stands after `step` attempts, and stops it when too many in a row were
+ * skipped. Counts, the report that is shown, and the loss scale are those after the step. */
+RT_FN int rt_run_step_ends(RtRun *r, int64_t step, int64_t skipped, double value, double scale)
 {
     const double end = rt_now_ms();
     r->ms = end - r->began;
-    now->ms_per_step = now->ms_per_step > 0 ? 0.95 * now->ms_per_step + 0.05 * r->ms : r->ms;
-    r->steps = now->steps;
-    r->skips_in_row = skipped ? r->skips_in_row + 1 : 0;
-    rt_progress_show(&r->progress, now, end);
+    r->skips_in_row = skipped > r->now.skipped ? r->skips_in_row + 1 : 0;
+    r->now.ms_per_step = r->now.ms_per_step > 0 ? 0.95 * r->now.ms_per_step + 0.05 * r->ms : r->ms;
+    r->now.step = step;
+    r->now.skipped = skipped;
+    r->now.value = value;
+    r->now.scale = scale;
+    rt_progress_show(&r->progress, &r->now, end);
     if (r->skips_in_row >= RT_MAX_SKIPS)
         return rt_fail(RT_STOPPED,
                        "%s: stopped at step %lld: %d steps in a row were skipped because gradients "
                        "were not finite; the loss scale is %.9g",
-                       now->entry, (long long)now->step, RT_MAX_SKIPS, now->scale);
+                       r->now.entry, (long long)step, RT_MAX_SKIPS, scale);
     return RT_OK;
 }
 
@@ -250,17 +271,17 @@ RT_FN int rt_run_save(RtRun *r, int64_t step, const RtEntry *entry, int count)
     return status;
 }
 
-/* Fills the entries from the checkpoint of --resume; *found says whether there was one. */
-RT_FN int rt_run_resume(RtRun *r, const RtEntry *entry, int count, bool *found)
+/* Fills the entries from the checkpoint of --resume, if there is one. */
+RT_FN int rt_run_resume(RtRun *r, const RtEntry *entry, int count)
 {
     RtTensors f;
     int64_t step = 0;
     int status = *r->resume ? rt_checkpoint_open(&f, r->resume)
                             : rt_checkpoints_newest(&r->checkpoints, &f, &step, &r->note);
-    *found = !status && step >= 0;
-    if (!status && !*found)
+    const bool found = !status && step >= 0;
+    if (!status && !found)
         rt_note(&r->note, "there is no checkpoint yet; starting from the beginning");
-    if (*found) {
+    if (found) {
         status = rt_checkpoint_check(&f, r->program, r->force_load, &r->note);
         if (!status)
             status = rt_entries_read(&f, entry, count, r->force_load ? RT_LOAD_ANY : RT_LOAD_EXACT,
@@ -286,6 +307,19 @@ RT_FN int rt_run_load_weights(RtRun *r, const char *path, const RtEntry *entry, 
 }
 
 /* ---- the end ---- */
+
+/* Leaves the progress line standing. */
+RT_FN void rt_run_ends(RtRun *r)
+{
+    if (r->now.step)
+        rt_progress_end(&r->progress, &r->now, rt_now_ms());
+}
+
+/* The answer to --dry-run. */
+RT_FN void rt_run_tell_memory(const RtRun *r, size_t bytes)
+{
+    printf("%s: one step in %.3g ms; %zu bytes of memory\n", r->name, r->ms, bytes);
+}
 
 /* Tells what went wrong, closes everything, and gives the exit code. */
 RT_FN int rt_run_close(RtRun *r, int status)
