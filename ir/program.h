@@ -246,6 +246,7 @@ struct Program {
     Vec(Scaler *) scalers;
     Vec(Entry *) entries;
     int64_t expanded_nodes;
+    uint64_t graph_hash; /* XXH64 of the IR text before `cast`, without spans: who owns a checkpoint */
 };
 
 Program *program_make(Arena *arena, Names *names, Diags *diags);

@@ -1,0 +1,220 @@
+/* Prints the steps: a function an entry that runs its launches in order.
+ *
+ *     static void fit_step(State *s, int64_t N, const float *x, const int32_t *y)
+ *         the weights it reads, the gradients and values it makes, then a launch after the other
+ */
+#include "codegen/host.h"
+#include "codegen/kernel_print.h"
+#include <ctype.h>
+#include <string.h>
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Does the text use this name? */
+int text_names(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *c = text; (c = strstr(c, name)); c++)
+        if ((c == text || !is_word(c[-1])) && !is_word(c[n]) &&
+            (c < text + 2 || c[-1] != '>' || c[-2] != '-') && (c == text || c[-1] != '.'))
+            return 1;
+    return 0;
+}
+
+/* ---- buffers ---- */
+
+static int is_written(const EntryPlan *plan, const Buffer *b)
+{
+    for (int i = 0; i < plan->launches.n; i++) {
+        const Launch *l = plan->launches.at[i];
+        for (int k = 0; l->kernel && k < l->buffers; k++)
+            if (l->buffer[k] == b && l->kernel->param[k].written)
+                return 1;
+    }
+    return 0;
+}
+
+static const char *place_of_param(Host *h, const Buffer *b)
+{
+    const ParamPlace *place = &h->place[b->param->index];
+    const Pool *pool = place->pool;
+    const char *what = b->kind == BUFFER_GRADIENT ? "gradient"
+                       : pool->copy != DT_NONE    ? "copy"
+                                                  : "weight";
+    return arena_printf(h->arena, "s->%s.%s%s + %s", pool_member(h, pool), what, pool->suffix,
+                        place->constant);
+}
+
+static void declare(Host *h, const Entry *e, const Buffer *b)
+{
+    const EntryPlan *plan = plan_of(h, e);
+    const char *type = c_type(h, b->type->dtype), *text;
+    switch (b->kind) {
+    case BUFFER_ARENA:
+        text = arena_printf(h->arena, "%s *%s = (%s *)(s->arena + %lld);", type, b->name, type,
+                            (long long)b->offset);
+        if (b->type->rank)
+            out_line(h->o, "    %-56s /* %s */", text, shape_text(h, b->type));
+        else
+            out_line(h->o, "    %s", text);
+        break;
+    case BUFFER_PARAM:
+    case BUFFER_GRADIENT:
+        out_line(h->o, "    %s%s *%s = %s;", is_written(plan, b) ? "" : "const ", type, b->name,
+                 place_of_param(h, b));
+        break;
+    case BUFFER_SCALE:
+        out_line(h->o, "    const float *%s = &s->%s.scale;", b->name,
+                 scaler_member(h, h->program->scalers.at[b->index]));
+        break;
+    case BUFFER_OPTION:
+        out_line(h->o, "    const float %s_value = (float)s->option.%s, *%s = &%s_value;", b->name,
+                 host_name(h, h->program->options.at[b->index]->name), b->name, b->name);
+        break;
+    case BUFFER_REPORT:
+        out_line(h->o, "    float *%s = &s->%s.%s;", b->name, member(h, e, e->name),
+                 host_name(h, e->reports.at[b->index]));
+        break;
+    case BUFFER_INPUT:
+    case BUFFER_RESULT:
+        break; /* parameters of the step */
+    }
+}
+
+static void declare_buffers(Host *h, const Entry *e, const char *body)
+{
+    const EntryPlan *plan = plan_of(h, e);
+    static const BufferKind order[] = {BUFFER_PARAM,  BUFFER_GRADIENT, BUFFER_SCALE,
+                                       BUFFER_OPTION, BUFFER_ARENA,    BUFFER_REPORT};
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+        for (int i = 0; i < plan->buffers.n; i++) {
+            const Buffer *b = plan->buffers.at[i];
+            if (b->kind == order[k] && text_names(body, b->name))
+                declare(h, e, b);
+        }
+    if (text_names(body, "scratch"))
+        out_text(h->o, "    const RtScratch scratch = s->scratch;\n");
+    if (text_names(body, "seed"))
+        out_text(h->o, "    const uint64_t seed = s->seed;\n");
+    if (text_names(body, "step")) {
+        if (e->kind == ENTRY_TRAIN)
+            out_line(h->o, "    const uint64_t step = (uint64_t)s->%s.step;",
+                     member(h, e, e->name));
+        else
+            out_text(h->o, "    const uint64_t step = 0;\n");
+    }
+}
+
+/* Parameters that nothing below reads. */
+static void void_unused(Host *h, const Entry *e, const char *body)
+{
+    int symbols[16];
+    int count = entry_symbols(h, e, symbols, 16);
+    for (int i = 0; i < count; i++) {
+        Str name = host_name(h, h->types->symbol[symbols[i]].name);
+        if (!text_names(body, name))
+            out_line(h->o, "    (void)%s;", name);
+    }
+    for (int i = 0; i < e->inputs.n; i++)
+        if (!text_names(body, input_name(h, e, i)))
+            out_line(h->o, "    (void)%s;", input_name(h, e, i));
+}
+
+/* ---- launches ---- */
+
+static void print_update_launch(Host *h, const Launch *l)
+{
+    const Optimizer *o = l->optimizer;
+    Str name = member(h, o, o->name);
+    const Scaler *scaler = find_scaler(h, l->update->attrs->at[1].s);
+    const char *call =
+        scaler && update_takes_scale(h, o)
+            ? arena_printf(h->arena, "%s_update(s, s->%s.scale)", name, scaler_member(h, scaler))
+            : arena_printf(h->arena, "%s_update(s)", name);
+    if (is_checked(h, o))
+        out_line(h->o, "    const bool %s_taken = %s;", name, call);
+    else
+        out_line(h->o, "    %s;", call);
+}
+
+/* "!opt_taken || !other_taken" over the checked updates, those with this scaler or all. */
+static const char *skipped_c(Host *h, const EntryPlan *plan, const Scaler *scaler)
+{
+    Out o;
+    out_init(&o, h->arena);
+    for (int i = 0; i < plan->launches.n; i++) {
+        const Launch *l = plan->launches.at[i];
+        if (l->kind != LAUNCH_UPDATE || !is_checked(h, l->optimizer) ||
+            (scaler && find_scaler(h, l->update->attrs->at[1].s) != scaler))
+            continue;
+        out_printf(&o, "%s!%s_taken", o.size ? " || " : "",
+                   member(h, l->optimizer, l->optimizer->name));
+    }
+    return o.text;
+}
+
+static void print_end_of_step(Host *h, const Entry *e)
+{
+    const EntryPlan *plan = plan_of(h, e);
+    Str name = member(h, e, e->name);
+    const char *skipped = skipped_c(h, plan, NULL);
+    for (int i = 0; i < h->program->scalers.n; i++) {
+        const Scaler *x = h->program->scalers.at[i];
+        const char *found = skipped_c(h, plan, x);
+        if (is_scaler_used(h, x) && *found)
+            out_line(h->o, "    rt_scaler_update(&s->%s, %s);", scaler_member(h, x), found);
+    }
+    out_line(h->o, "    s->%s.step++;", name);
+    if (*skipped)
+        out_line(h->o,
+                 strchr(skipped, '|') ? "    s->%s.skipped += %s;" : "    s->%s.skipped += %s;",
+                 name, skipped);
+}
+
+static const char *launches_text(Host *h, const Entry *e)
+{
+    const EntryPlan *plan = plan_of(h, e);
+    Out body, *o = h->o;
+    out_init(&body, h->arena);
+    h->o = &body;
+    for (int i = 0; i < plan->launches.n; i++) {
+        const Launch *l = plan->launches.at[i];
+        if (l->kind == LAUNCH_UPDATE) {
+            print_update_launch(h, l);
+        } else {
+            out_indent(&body, 1);
+            launch_print(&body, h->program, l, h->dialect);
+            out_indent(&body, -1);
+        }
+    }
+    h->o = o;
+    return body.text;
+}
+
+static void print_step(Host *h, const Entry *e)
+{
+    const char *body = launches_text(h, e);
+    source_comment(h, e->span);
+    out_line(h->o, "static void %s_step(State *s%s)\n{", host_name(h, e->name),
+             step_parameters(h, e));
+    declare_buffers(h, e, body);
+    void_unused(h, e, body);
+    out_text(h->o, "\n");
+    out_text(h->o, body);
+    if (e->kind == ENTRY_TRAIN)
+        print_end_of_step(h, e);
+    out_text(h->o, "}\n");
+}
+
+void print_steps(Host *h)
+{
+    section(h, "Steps");
+    for (int i = 0; i < h->program->entries.n; i++) {
+        if (i)
+            out_text(h->o, "\n");
+        print_step(h, h->program->entries.at[i]);
+    }
+}
