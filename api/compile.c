@@ -1,6 +1,8 @@
 #include "api/compile.h"
 #include "api/summary.h"
 #include "api/pending.h"
+#include "frontend/elab.h"
+#include "frontend/parse.h"
 #include "ir/text.h"
 #include "passes/levels.h"
 #include <string.h>
@@ -63,7 +65,6 @@ static Source *read_source(Compilation *c, const char *name, const char *text, s
     return source;
 }
 
-#if __has_include("frontend/elab.h")
 static Program *elaborated(Compilation *c, Ast *ast)
 {
     const Options *o = c->options;
@@ -74,6 +75,7 @@ static Program *elaborated(Compilation *c, Ast *ast)
     return elaborate(ast, &options, &c->diags, &c->names, &c->arena);
 }
 
+/* From text to the program as elaborated; NULL after errors and for --emit=ast. */
 static void front(Compilation *c, Source *source)
 {
     double started = now_ms();
@@ -86,15 +88,6 @@ static void front(Compilation *c, Source *source)
     else
         c->program = elaborated(c, ast);
 }
-#else
-static void front(Compilation *c, Source *source)
-{
-    int print = c->options->emit == EMIT_AST;
-    parse_alone(source, &c->diags, &c->names, &c->arena, print ? &c->output : NULL);
-    if (!print && !c->diags.errors && c->options->emit != EMIT_NOTHING)
-        error_at(&c->diags, CODE_UNSUPPORTED, (Span){0}, "not supported yet: elaboration");
-}
-#endif
 
 /* --weights [INSTANCE=]FILE */
 static void set_weights(Compilation *c, const char *setting)
@@ -120,10 +113,8 @@ static void set_weights(Compilation *c, const char *setting)
 static void run_passes(Compilation *c, Unit *u)
 {
     const Options *o = c->options;
-    if (o->emit == EMIT_TYPES)
-        passes_run(u, NULL, "infer");
-    else if (o->emit == EMIT_SUMMARY)
-        passes_run(u, NULL, "cast");
+    if (o->emit == EMIT_TYPES || o->emit == EMIT_SUMMARY)
+        passes_run(u, NULL, "cast"); /* the types are those of the level */
     else
         passes_run(u, o->passes, o->last_pass);
 }

@@ -20,13 +20,6 @@ void emit_lib(Unit *u, const char *prefix, Out *c, Out *h)
 }
 #endif
 
-#if !__has_include("passes/fuse.c")
-void pass_fuse(Unit *u)
-{
-    (void)u;
-}
-#endif
-
 #if !__has_include("passes/memplan.c")
 void pass_memplan(Unit *u)
 {

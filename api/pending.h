@@ -3,13 +3,6 @@
 #define AMPC_API_PENDING_H
 #include "passes/plan.h"
 
-#if __has_include("frontend/elab.h")
-#include "frontend/elab.h"
-#include "frontend/parse.h"
-#else
-void parse_alone(const Source *source, Diags *diags, Names *names, Arena *arena, Out *print);
-#endif
-
 #if __has_include("codegen/emit.h")
 #include "codegen/emit.h"
 #else
@@ -22,5 +15,4 @@ void emit_lib(Unit *u, const char *prefix, Out *c, Out *h);
 #else
 void mem_report(Unit *u, Out *o);
 #endif
-
 #endif

@@ -225,7 +225,7 @@ static void test_out_of_memory(const char *kind, const char *text, int wanted)
 
 int main(void)
 {
-    static const char *const kinds[] = {"--emit=ast"};
+    static const char *const kinds[] = {"--emit=ast", "--emit=ir", "--emit=summary"};
     CHECK_EQ(ampc_abi(), AMPC_ABI);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         test_emits_twice(kinds[i]);
