@@ -315,62 +315,78 @@ RT_FN RtRectangle rt_gemm_share(const RtGemm *g, RtGemmGrid grid, int64_t index)
     return r;
 }
 
-/* Work below which waking the other threads costs more than it saves. */
-enum { RT_GEMM_SERIAL = 1 << 19 }; /* multiplications */
-
-RT_FN int64_t rt_gemm_threads(double work, int64_t thread_bytes, int64_t scratch_bytes)
+RT_FN int64_t rt_gemm_threads(const RtGemmPath *p, double work, int64_t thread_bytes,
+                              int64_t scratch_bytes)
 {
 #ifdef _OPENMP
-    if (work >= RT_GEMM_SERIAL && !omp_in_parallel())
+    if (work >= (double)p->serial && !omp_in_parallel())
         return rt_max64(1, rt_min64(omp_get_max_threads(), scratch_bytes / thread_bytes));
 #endif
-    (void)work, (void)thread_bytes, (void)scratch_bytes;
+    (void)p, (void)work, (void)thread_bytes, (void)scratch_bytes;
     return 1;
 }
 
-/* `batch` products of the same shape: those of a and b lie a_step and b_step elements apart (0:
+/* A batch of products, and how it is shared out: `each` rectangles a product. */
+typedef struct RtGemmBatch {
+    RtGemm first;
+    int64_t a_step, b_step, each;
+    RtGemmGrid grid;
+    char *scratch;
+    int64_t thread_bytes;
+} RtGemmBatch;
+
+RT_FN void rt_gemm_do_share(const RtGemmBatch *batch, int64_t share, int64_t thread)
+{
+    RtGemm g = batch->first;
+    const int64_t product = share / batch->each;
+    g.a.data = rt_gemm_at(g.a.data, g.type, product * batch->a_step);
+    g.b.data = rt_gemm_at(g.b.data, g.type, product * batch->b_step);
+    g.first_row = product * g.m;
+    rt_gemm_rectangle(&g, rt_gemm_share(&g, batch->grid, share % batch->each),
+                      batch->scratch + thread * batch->thread_bytes);
+}
+
+/* `count` products of the same shape: those of a and b lie a_step and b_step elements apart (0:
  * all use the same one). The epilogue sees their rows numbered on: row i of product j is j*m + i. */
-RT_FN void rt_gemm_batch(RtType type, RtRounding rounding, int64_t batch, int64_t m, int64_t n,
+RT_FN void rt_gemm_batch(RtType type, RtRounding rounding, int64_t count, int64_t m, int64_t n,
                          int64_t k, RtMatrix a, int64_t a_step, RtMatrix b, int64_t b_step,
                          RtEpilogue *epilogue, const void *args, RtScratch scratch)
 {
-    RtGemm whole;
-    whole.path = rt_gemm_path(type, rounding);
-    whole.type = type;
-    whole.m = m;
-    whole.n = n;
-    whole.k = k;
-    whole.a = a;
-    whole.b = b;
-    whole.epilogue = epilogue;
-    whole.args = args;
-    whole.first_row = 0;
-    if (batch <= 0 || m <= 0 || n <= 0)
+    RtGemmBatch batch;
+    RtGemm *g = &batch.first;
+    if (count <= 0 || m <= 0 || n <= 0)
         return;
+    g->path = rt_gemm_path(type, rounding);
+    g->type = type;
+    g->m = m;
+    g->n = n;
+    g->k = k;
+    g->a = a;
+    g->b = b;
+    g->epilogue = epilogue;
+    g->args = args;
+    batch.a_step = a_step;
+    batch.b_step = b_step;
+    batch.scratch = (char *)scratch.data;
 
-    const RtGemmSpace space = rt_gemm_space(&whole.path, m, n, k);
-    const int64_t thread_bytes = rt_gemm_thread_bytes(&space);
-    const double work = (double)batch * (double)m * (double)n * (double)k;
-    const int64_t threads = rt_gemm_threads(work, thread_bytes, scratch.bytes);
+    const RtGemmSpace space = rt_gemm_space(&g->path, m, n, k);
+    batch.thread_bytes = rt_gemm_thread_bytes(&space);
+    const double work = (double)count * (double)m * (double)n * (double)k;
+    const int64_t threads = rt_gemm_threads(&g->path, work, batch.thread_bytes, scratch.bytes);
     /* A large batch is divided first, then each product. */
-    const RtGemmGrid grid = rt_gemm_grid(&whole, batch >= threads ? 1 : threads / batch);
-    const int64_t each = grid.down * grid.across, shares = batch * each;
-#ifdef _OPENMP
-#pragma omp parallel for schedule(static) num_threads((int)threads) if (threads > 1)
-#endif
-    for (int64_t share = 0; share < shares; share++) {
-        RtGemm g = whole;
-        const int64_t product = share / each;
-        int64_t thread = 0;
-#ifdef _OPENMP
-        thread = threads > 1 ? omp_get_thread_num() : 0;
-#endif
-        g.a.data = rt_gemm_at(a.data, type, product * a_step);
-        g.b.data = rt_gemm_at(b.data, type, product * b_step);
-        g.first_row = product * m;
-        rt_gemm_rectangle(&g, rt_gemm_share(&g, grid, share % each),
-                          (char *)scratch.data + thread * thread_bytes);
+    batch.grid = rt_gemm_grid(g, count >= threads ? 1 : threads / count);
+    batch.each = batch.grid.down * batch.grid.across;
+    const int64_t shares = count * batch.each;
+    if (threads == 1) { /* libgomp takes 0.3 us to form a team of one */
+        for (int64_t share = 0; share < shares; share++)
+            rt_gemm_do_share(&batch, share, 0);
+        return;
     }
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) num_threads((int)threads)
+    for (int64_t share = 0; share < shares; share++)
+        rt_gemm_do_share(&batch, share, omp_get_thread_num());
+#endif
 }
 
 /* The product described at the top. */

@@ -237,6 +237,7 @@ RT_FN RtGemmPath rt_amx_path(void)
     p.k_slice = 256;
     p.acc_rows = 128;
     p.acc_columns = 256;
+    p.serial = 1 << 22;
     p.pack_a = rt_amx_pack_a;
     p.pack_b = rt_amx_pack_b;
     p.multiply = rt_amx_multiply;

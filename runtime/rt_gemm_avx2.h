@@ -147,6 +147,7 @@ RT_FN RtGemmPath rt_avx2_path(int pairs)
     p.k_slice = 256;
     p.acc_rows = 16 * RT_256_STRIP;
     p.acc_columns = 256;
+    p.serial = 1 << 19;
     p.pack_a = rt_256_pack_a;
     p.pack_b = rt_256_pack_b;
     p.multiply = pairs ? rt_256_pairs : rt_256_chain;

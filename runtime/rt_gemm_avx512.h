@@ -269,6 +269,7 @@ RT_FN RtGemmPath rt_avx512_path(int pairs)
     p.k_slice = 256;
     p.acc_rows = 8 * RT_512_STRIP;
     p.acc_columns = 256;
+    p.serial = 1 << 20;
     p.pack_a = rt_512_pack_a;
     p.pack_b = rt_512_pack_b;
     p.multiply = pairs ? rt_512_pairs : rt_512_chain;

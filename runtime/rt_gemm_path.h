@@ -52,6 +52,7 @@ typedef struct RtGemmPath {
     int64_t bytes;                    /* of a packed element */
     int64_t k_slice;                  /* most k for one RtMultiply, for the L1 cache's sake */
     int64_t acc_rows, acc_columns;    /* the block whose sums are kept for the epilogue */
+    int64_t serial;                   /* multiplications too few to wake other threads for */
     RtPack *pack_a, *pack_b;
     RtMultiply *multiply;
     void (*begin)(void), (*end)(void); /* on each thread, around its work; may be NULL */
@@ -189,6 +190,7 @@ RT_FN RtGemmPath rt_portable_path(int pairs)
     p.k_slice = 256;
     p.acc_rows = 64;
     p.acc_columns = 128;
+    p.serial = 1 << 16;
     p.pack_a = rt_portable_pack_a;
     p.pack_b = rt_portable_pack_b;
     p.multiply = pairs ? rt_portable_pairs : rt_portable_chain;

@@ -298,7 +298,7 @@ static void check_threads(const Case *t, RtMatrix a, RtMatrix b)
 
 static void test_threads(const struct Mode *mode)
 {
-    static const int64_t shapes[][4] = {{1, 300, 70, 64}, {1, 40, 500, 100}, {4, 64, 64, 64}};
+    static const int64_t shapes[][4] = {{1, 600, 150, 64}, {1, 40, 1100, 100}, {17, 64, 64, 64}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         Case t = {
             mode->type, mode->rounding, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], 0,
