@@ -1,5 +1,7 @@
 /* Elaboration, from the top: files, then consts and options, then what the files declare, in order. */
 #include "frontend/elab_core.h"
+#include "rt_rng.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Does f for every item of every file, imports first, with the names of its file. */
@@ -85,6 +87,54 @@ static void warn_unused(Elab *e)
                     e->roots.at[i]->name);
 }
 
+/* --- names of draws --- */
+
+typedef struct Stream {
+    uint32_t hash;
+    Str name;
+    Span span;
+} Stream;
+
+static int compare_streams(const void *a, const void *b)
+{
+    const Stream *x = a, *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->span.begin < y->span.begin ? -1 : x->span.begin > y->span.begin;
+}
+
+/* Random numbers are told apart by a hash of 32 bits; two names with one hash would draw the same. */
+static void check_streams(Elab *e)
+{
+    Program *p = e->program;
+    Vec(Stream) all = {0};
+    for (int i = 0; i < p->params.n; i++) {
+        Param *param = p->params.at[i];
+        Stream s = {rt_stream(param->name), param->name, param->span};
+        vec_push(e->arena, &all, s);
+    }
+    for (int i = 0; i < p->entries.n; i++)
+        for (Node *n = p->entries.at[i]->segment[0]->first; n; n = n->next)
+            if (n->op == OP_RAND || n->op == OP_RANDN) {
+                Stream s = {rt_stream(attr_s(n, "stream")), attr_s(n, "stream"), n->span};
+                vec_push(e->arena, &all, s);
+            }
+    if (all.n)
+        qsort(all.at, (size_t)all.n, sizeof *all.at, compare_streams);
+    for (int i = 1; i < all.n; i++) {
+        const Stream *a = &all.at[i - 1], *b = &all.at[i];
+        if (a->hash != b->hash || a->name == b->name)
+            continue;
+        Diag *d = elab_error(e, CODE_RULE, b->span,
+                             "'%s' and '%s' would draw the same random numbers; rename one",
+                             b->name, a->name);
+        if (d)
+            note_at(d, a->span, "the other one is here");
+    }
+}
+
+/* --- all of it --- */
+
 static Elab *elab_make(const ElabOptions *options, Diags *diags, Names *names, Arena *arena)
 {
     Elab *e = new (arena, Elab);
@@ -118,6 +168,7 @@ Program *elaborate(Ast *ast, const ElabOptions *options, Diags *diags, Names *na
     if (!e->stopped)
         optimizers_finish(e);
     each_decl(e, check_rest);
+    check_streams(e);
     if (!diags->errors && e->program->entries.n)
         warn_unused(e);
     return e->program;

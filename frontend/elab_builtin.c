@@ -116,6 +116,10 @@ static bool shape_of(Elab *e, Site *s, const Dim *total, const Dim **dim, int *r
                     return false;
                 }
                 open = *rank;
+            } else if (dim_least(e, d) < 1) {
+                elab_error(e, CODE_VALUE, slot->span, "the dimension %s may be less than 1",
+                           dim_text(e->types, d, e->arena));
+                return false;
             } else {
                 product = product ? dim_mul(e->types, product, d) : NULL;
             }
@@ -431,8 +435,9 @@ Value builtin_counted(Elab *e, Site *s, int op)
         return value_error();
     const Dim *size = b ? dim_sub(e->types, b, a) : a;
     int64_t count;
-    if (!size || (dim_is_int(size, &count) && count < 1)) {
-        elab_error(e, CODE_VALUE, s->span, "this range is empty");
+    if (dim_least(e, size) < 1) {
+        elab_error(e, CODE_VALUE, s->span, "this range %s empty",
+                   size && dim_is_int(size, &count) ? "is" : "may be");
         return value_error();
     }
     set_span(e, s->span);

@@ -156,6 +156,7 @@ typedef struct OptimizerState {
     Optimizer *optimizer;
     const OptimizerDecl *decl;
     Span backward, clip, update; /* .file 0: none since the last update (update: none at all) */
+    Vec(Param *) reached;        /* by the backwards since the last update */
     int updates;
 } OptimizerState;
 
@@ -165,10 +166,11 @@ typedef struct ScalerState {
     bool used;
 } ScalerState;
 
-typedef struct StoreState {
+/* How often a parameter was updated, or a buffer stored, so far in this entry. */
+typedef struct VersionState {
     Param *param;
-    int stores;
-} StoreState;
+    int version;
+} VersionState;
 
 typedef struct DrawState {
     Str base; /* "net.dropout" */
@@ -180,7 +182,7 @@ typedef struct Run {
     Entry *entry;
     Vec(OptimizerState) optimizers;
     Vec(ScalerState) scalers;
-    Vec(StoreState) stores;
+    Vec(VersionState) versions;
     Vec(DrawState) draws;
     bool order_unknown; /* something of the step is not supported: no complaints about its order */
 } Run;
@@ -345,6 +347,7 @@ bool is_builtin(const char *name);
 bool is_later_work(const char *name); /* known, but not supported yet */
 void add_builtin_names(Candidates *out, Arena *arena);
 const char *builtin_attributes(Elab *e, const char *name); /* "axes,axis,keep"; NULL: no builtin */
+int64_t dim_least(Elab *e, const Dim *d); /* within the bounds of the symbols */
 void unify(Node **a, Node **b);
 Node *like(double value, const Node *peer); /* a constant of peer's type */
 Node *mark_pinned(Node *n);
@@ -374,7 +377,7 @@ Value layer_member(Elab *e, Layer *layer, Str name, Span span);
 Param *param_make(Elab *e, Layer *layer, Str name, const Type *type, Init init, Span span);
 Node *param_read(Elab *e, Param *p);
 Value instance_value(Elab *e, Decl *d);
-int count_store(Elab *e, Param *p); /* the version that a store into the buffer makes */
+int param_next_version(Elab *e, Param *p); /* what an update or store makes */
 bool parse_init(Elab *e, const Expr *x, InitRule *out);
 Init init_of(Elab *e, const InitRule *rule, const Type *type, bool in_out);
 

@@ -302,11 +302,18 @@ static const Dim *slice_end(Elab *e, const Expr *x, const Dim *size, const Dim *
     return d;
 }
 
+/* The smallest value within the bounds of the symbols. */
+int64_t dim_least(Elab *e, const Dim *d)
+{
+    const Dim *negative = d ? dim_sub(e->types, dim_int(e->types, 0), d) : NULL;
+    return negative ? -dim_max(e->types, negative) : -1;
+}
+
 static Node *index_axis(Elab *e, Node *x, const Index *index, int axis, bool *drops)
 {
     TypeTable *t = e->types;
     const Dim *size = x->type->dim[axis], *begin, *end;
-    int64_t first, last;
+    int64_t n, last;
     *drops = !index->is_slice;
     begin = slice_end(e, index->begin, size, dim_int(t, 0));
     if (!begin)
@@ -314,13 +321,19 @@ static Node *index_axis(Elab *e, Node *x, const Index *index, int axis, bool *dr
     end = index->is_slice ? slice_end(e, index->end, size, size) : dim_add(t, begin, dim_int(t, 1));
     if (!end)
         return error_node();
-    if (dim_is_int(begin, &first) && dim_is_int(end, &last) && first >= last) {
-        elab_error(e, CODE_SHAPE, index->span, "this slice is empty");
+    if (*drops && dim_is_int(end, &last) && dim_is_int(size, &n) && last > n) {
+        elab_error(e, CODE_SHAPE, index->span, "index %lld is outside a dimension of %lld",
+                   (long long)last - 1, (long long)n);
         return error_node();
     }
-    if (*drops && dim_is_int(end, &last) && dim_is_int(size, &first) && last > first) {
-        elab_error(e, CODE_SHAPE, index->span, "index %lld is outside a dimension of %lld",
-                   (long long)last - 1, (long long)first);
+    if (dim_least(e, dim_sub(t, end, begin)) < 1) {
+        elab_error(e, CODE_SHAPE, index->span, "this slice %s empty",
+                   dim_is_int(dim_sub(t, end, begin), &n) ? "is" : "may be");
+        return error_node();
+    }
+    if (dim_least(e, begin) < 0 || dim_least(e, dim_sub(t, size, end)) < 0) {
+        elab_error(e, CODE_SHAPE, index->span, "this may be outside a dimension of %s",
+                   dim_text(t, size, e->arena));
         return error_node();
     }
     set_span(e, index->span);

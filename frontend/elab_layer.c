@@ -53,32 +53,22 @@ Param *param_make(Elab *e, Layer *layer, Str name, const Type *type, Init init, 
     return p;
 }
 
-/* The next version of a buffer. */
-int count_store(Elab *e, Param *p)
+int param_next_version(Elab *e, Param *p)
 {
-    for (int i = 0; i < e->run->stores.n; i++)
-        if (e->run->stores.at[i].param == p)
-            return ++e->run->stores.at[i].stores;
-    StoreState fresh = {.param = p, .stores = 1};
-    vec_push(e->arena, &e->run->stores, fresh);
+    for (int i = 0; i < e->run->versions.n; i++)
+        if (e->run->versions.at[i].param == p)
+            return ++e->run->versions.at[i].version;
+    VersionState fresh = {.param = p, .version = 1};
+    vec_push(e->arena, &e->run->versions, fresh);
     return 1;
 }
 
 static int version_of(Elab *e, const Param *p)
 {
-    int version = 0;
-    for (int i = 0; i < e->run->stores.n; i++)
-        if (e->run->stores.at[i].param == p)
-            version = e->run->stores.at[i].stores;
-    if (p->is_buffer || p->frozen)
-        return version;
-    for (int i = 0; i < e->run->optimizers.n; i++) {
-        const OptimizerState *o = &e->run->optimizers.at[i];
-        for (int k = 0; k < o->optimizer->instance_count; k++)
-            if (o->optimizer->instances[k] == p->instance)
-                version += o->updates;
-    }
-    return version;
+    for (int i = 0; i < e->run->versions.n; i++)
+        if (e->run->versions.at[i].param == p)
+            return e->run->versions.at[i].version;
+    return 0;
 }
 
 Node *param_read(Elab *e, Param *p)

@@ -6,6 +6,7 @@
  */
 #include "frontend/elab_core.h"
 #include "frontend/parse.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,16 +127,13 @@ static Source *read_import(Elab *e, const Module *m, const Text *path, const cha
 /* The module of a file that was loaded before, by its real path. */
 static Module *find_module(Elab *e, const char *path)
 {
-    char *real = realpath(path, NULL);
-    Module *found = NULL;
-    for (int i = 0; real && i < e->modules.n; i++) {
-        char *other = realpath(e->modules.at[i]->path, NULL);
-        if (other && !strcmp(real, other))
-            found = e->modules.at[i];
-        free(other);
-    }
-    free(real);
-    return found;
+    char real[PATH_MAX], other[PATH_MAX];
+    if (!realpath(path, real))
+        return NULL;
+    for (int i = 0; i < e->modules.n; i++)
+        if (realpath(e->modules.at[i]->path, other) && !strcmp(real, other))
+            return e->modules.at[i];
+    return NULL;
 }
 
 static void follow_import(Elab *e, Module *m, const Item *item)

@@ -95,27 +95,44 @@ static bool loss_ok(Elab *e, Node *loss, Span span)
     return false;
 }
 
-/* Does a parameter of the optimizer's instances lie below the node? Marks what it has seen. */
-static bool reaches(Node *n, const Optimizer *o)
+static bool owns(const Optimizer *o, const Param *p)
 {
-    if (n->mark || !n->type || !is_real(n->type->dtype) || n->op == OP_DETACH)
-        return false;
-    n->mark = 1;
-    if (n->op == OP_READ && !n->param->is_buffer && !n->param->frozen)
-        for (int i = 0; i < o->instance_count; i++)
-            if (o->instances[i] == n->param->instance)
-                return true;
-    for (int i = 0; i < n->nin; i++)
-        if (reaches(n->in[i], o))
-            return true;
+    for (int i = 0; i < o->instance_count; i++)
+        if (o->instances[i] == p->instance)
+            return !p->is_buffer && !p->frozen;
     return false;
 }
 
-static bool reaches_any(Node *loss, const Optimizer *o)
+static void add_reached(Elab *e, OptimizerState *s, Param *p)
 {
-    bool found = reaches(loss, o);
+    for (int i = 0; i < s->reached.n; i++)
+        if (s->reached.at[i] == p)
+            return;
+    vec_push(e->arena, &s->reached, p);
+}
+
+/* Notes the parameters of the optimizer that the loss depends on; gives whether there are any. */
+static bool reach(Elab *e, Node *loss, OptimizerState *s)
+{
+    bool found = false;
+    int count = graph_now()->count, i = 0;
+    Node **list = new_array(e->arena, Node *, count);
     for (Node *n = graph_now()->first; n; n = n->next)
+        list[i++] = n;
+    loss->mark = 1;
+    while (i-- > 0) {
+        Node *n = list[i];
+        bool flows = n->mark && is_real(n->type->dtype) && n->op != OP_DETACH;
         n->mark = 0;
+        if (!flows)
+            continue;
+        if (n->op == OP_READ && owns(s->optimizer, n->param)) {
+            add_reached(e, s, n->param);
+            found = true;
+        }
+        for (int k = 0; k < n->nin; k++)
+            n->in[k]->mark = 1;
+    }
     return found;
 }
 
@@ -128,6 +145,8 @@ static void backward(Elab *e, const Stmt *s)
         unsupported(e, s->span, "delay_unscale");
         e->run->order_unknown = true;
     }
+    if (s->names.n > 1)
+        unsupported(e, s->word_span, "one backward into several optimizers");
     for (int i = 0; list && i < s->names.n; i++) {
         if (states[i]->backward.file && !e->run->order_unknown) {
             Diag *d = elab_error(e, CODE_UNSUPPORTED, s->word_span,
@@ -145,7 +164,7 @@ static void backward(Elab *e, const Stmt *s)
     if (!list || !scaler || !loss_ok(e, loss, s->value->span))
         return;
     for (int i = 0; i < s->names.n; i++)
-        if (!reaches_any(loss, states[i]->optimizer)) {
+        if (!reach(e, loss, states[i])) {
             elab_error(e, CODE_STEP_ORDER, s->value->span,
                        "this loss depends on no parameter of '%s'", s->names.at[i].name);
             return;
@@ -218,6 +237,9 @@ static void update(Elab *e, const Stmt *s)
         state->backward.file = state->clip.file = 0;
         state->update = s->word_span;
         state->updates++;
+        for (int k = 0; k < state->reached.n; k++)
+            param_next_version(e, state->reached.at[k]);
+        state->reached.n = 0;
         set_span(e, s->span);
         Attr attrs[] = {attr_str(state->optimizer->name), attr_str(none), attr_str(none),
                         attr_real(0)};

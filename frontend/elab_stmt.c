@@ -312,7 +312,7 @@ static void store(Elab *e, const Stmt *s, Value v)
     set_span(e, s->span);
     Node *node = build1(OP_STORE, n);
     node->param = p;
-    node->version = count_store(e, p);
+    node->version = param_next_version(e, p);
 }
 
 static void exec_assign(Elab *e, const Stmt *s)

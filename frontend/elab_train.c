@@ -3,59 +3,31 @@
  *     optimizer opt = sgd(net, lr = cosine(lr, warmup = 200)) { group "*.bias": weight_decay = 0; group "*": … }
  */
 #include "frontend/elab_core.h"
+#include "passes/optim.h"
 #include <math.h>
 #include <string.h>
 
-/* --- the table of optimizers --- */
-
-static const struct {
-    const char *name, *hypers;
-} optimizers[] = {
-#define OPTIMIZER(id, spelling, hypers, states, derived, body, prose) {spelling, hypers},
-#include "passes/optim.def"
-#undef OPTIMIZER
-};
-enum { OPTIMIZERS = sizeof optimizers / sizeof *optimizers };
-
-/* A hyperparameter of a row. `betas` is two: beta1 and beta2. */
-typedef struct Hyper {
-    const char *name;
-    Scalar *fallback; /* NULL: must be given */
-    Scalar *second;   /* betas: of beta2 */
-} Hyper;
-
-static Scalar *parse_number(Elab *e, const char *text)
+/* Hypers as they are written: betas = (…, …) is the two that the table calls beta1 and beta2. */
+static const char *written_name(const OptimInfo *info, int k)
 {
-    Scalar *s = scalar_real(e, read_double(text));
-    if (!strncmp(text, "true", 4) || !strncmp(text, "false", 5)) {
-        s->kind = S_BOOL;
-        s->i = text[0] == 't';
-    }
-    return s;
+    return !strcmp(info->hyper[k], "beta1") ? "betas" : info->hyper[k];
 }
 
-/* "lr=1e-3,betas=(0.9,0.999),eps=1e-8" */
-static int parse_hypers(Elab *e, const char *text, Hyper *out)
+/* Index of the first hyper called `name`; -1 after the error. */
+static int find_hyper(Elab *e, const OptimInfo *info, const Arg *arg)
 {
-    int n = 0;
-    while (*text && n < MAX_HYPERS) {
-        size_t name = strcspn(text, "=");
-        out[n] = (Hyper){.name = arena_copy(e->arena, text, name)};
-        text += name + 1;
-        if (*text == '(') {
-            out[n].fallback = parse_number(e, text + 1);
-            text = strchr(text, ',') + 1;
-            out[n].second = parse_number(e, text);
-            text = strchr(text, ')') + 1;
-        } else {
-            if (*text && *text != ',')
-                out[n].fallback = parse_number(e, text);
-            text += strcspn(text, ",");
-        }
-        text += *text == ',';
-        n++;
+    Candidates names = {0};
+    for (int k = 0; k < info->hypers; k++) {
+        if (!strcmp(info->hyper[k], "beta2"))
+            continue;
+        if (!strcmp(written_name(info, k), arg->name))
+            return k;
+        vec_push(e->arena, &names, written_name(info, k));
     }
-    return n;
+    unknown_name(e, CODE_ATTRIBUTE, arg->name_span,
+                 arena_printf(e->arena, "unknown attribute '%s' of '%s'", arg->name, info->name),
+                 arg->name, &names);
+    return -1;
 }
 
 /* --- schedules --- */
@@ -149,37 +121,33 @@ static void read_betas(Elab *e, const Expr *x, const char *who, Scalar **out)
         out[i] = check_hyper(e, want_scalar(e, v.at[i], x->span, "'betas'"), "betas", who, x->span);
 }
 
-/* Sets what `x` gives for the hyper `k` of the row, at its place in out; lr goes to *lr. */
-static void read_hyper(Elab *e, const Hyper *hypers, int k, const Expr *x, const char *who,
-                       Scalar **out, Schedule **lr)
+/* Sets what the argument gives for the hyper `k` of the row; a schedule goes to *lr. */
+static void read_hyper(Elab *e, const OptimInfo *info, int k, const Expr *x, Scalar **out,
+                       Schedule **lr)
 {
-    int place = 0;
-    for (int i = 0; i < k; i++)
-        place += hypers[i].second ? 2 : 1;
-    const char *what = arena_printf(e->arena, "'%s' of '%s'", hypers[k].name, who);
-    if (k == 0) {
+    const char *name = written_name(info, k);
+    const char *what = arena_printf(e->arena, "'%s' of '%s'", name, info->name);
+    if (!strcmp(name, "lr")) {
         *lr = parse_schedule(e, x, what);
-        if (*lr)
-            out[0] = check_hyper(e, (*lr)->peak, "lr", who, x->span);
-        return;
+        out[k] = *lr ? check_hyper(e, (*lr)->peak, name, info->name, x->span) : NULL;
+    } else if (!strcmp(name, "betas")) {
+        read_betas(e, x, info->name, &out[k]);
+    } else {
+        out[k] = check_hyper(e, want_scalar(e, eval(e, x), x->span, what), name, info->name,
+                             x->span);
     }
-    if (hypers[k].second)
-        read_betas(e, x, who, &out[place]);
-    else
-        out[place] =
-            check_hyper(e, want_scalar(e, eval(e, x), x->span, what), hypers[k].name, who, x->span);
 }
 
-static void default_hypers(const Hyper *hypers, int n, Optimizer *o)
+static void default_hypers(Elab *e, const OptimInfo *info, Optimizer *o)
 {
-    int place = 0;
-    for (int i = 0; i < n; i++) {
-        if (!o->hyper[place])
-            o->hyper[place] = hypers[i].fallback;
-        place++;
-        if (hypers[i].second && !o->hyper[place])
-            o->hyper[place] = hypers[i].second;
-        place += hypers[i].second ? 1 : 0;
+    for (int k = 0; k < info->hypers; k++) {
+        if (o->hyper[k] || isnan(info->fallback[k]))
+            continue;
+        o->hyper[k] = scalar_real(e, info->fallback[k]);
+        if (info->flag[k]) {
+            o->hyper[k]->kind = S_BOOL;
+            o->hyper[k]->i = info->fallback[k] != 0;
+        }
     }
 }
 
@@ -231,39 +199,31 @@ static void add_instance(Elab *e, Optimizer *o, const Arg *arg)
     o->instances[o->instance_count++] = instance;
 }
 
-static void read_arguments(Elab *e, Optimizer *o, const Hyper *hypers, int n, const Call *call)
+static void read_arguments(Elab *e, Optimizer *o, const OptimInfo *info, const Call *call)
 {
-    o->instances = new_array(e->arena, Instance *, call->args.n + 1);
     bool given[MAX_HYPERS] = {false};
+    o->instances = new_array(e->arena, Instance *, call->args.n + 1);
     for (int i = 0; i < call->args.n; i++) {
         const Arg *arg = &call->args.at[i];
-        Candidates names = {0};
-        int k = 0;
-        if (!arg->name) {
+        int k = arg->name ? find_hyper(e, info, arg) : -1;
+        if (!arg->name)
             add_instance(e, o, arg);
+        if (k < 0)
             continue;
-        }
-        for (; k < n && strcmp(hypers[k].name, arg->name); k++)
-            vec_push(e->arena, &names, hypers[k].name);
-        if (k == n) {
-            unknown_name(
-                e, CODE_ATTRIBUTE, arg->name_span,
-                arena_printf(e->arena, "unknown attribute '%s' of '%s'", arg->name, call->name),
-                arg->name, &names);
-            continue;
-        }
         if (given[k])
             elab_error(e, CODE_ATTRIBUTE, arg->span, "'%s' of '%s' is given twice", arg->name,
                        call->name);
         given[k] = true;
-        read_hyper(e, hypers, k, arg->value, call->name, o->hyper, &o->lr);
+        read_hyper(e, info, k, arg->value, o->hyper, &o->lr);
     }
-    if (!given[0] && !hypers[0].fallback)
-        elab_error(e, CODE_ATTRIBUTE, call->name_span, "'%s' needs 'lr'", call->name);
-    if (!call->args.n || (call->args.n && call->args.at[0].name))
+    for (int k = 0; k < info->hypers; k++)
+        if (!given[k] && isnan(info->fallback[k]))
+            elab_error(e, CODE_ATTRIBUTE, call->name_span, "'%s' needs '%s'", call->name,
+                       info->hyper[k]);
+    if (!call->args.n || call->args.at[0].name)
         elab_error(e, CODE_ATTRIBUTE, call->name_span, "'%s' needs an instance: %s(net, …)",
                    call->name, call->name);
-    default_hypers(hypers, n, o);
+    default_hypers(e, info, o);
     if (!o->lr && o->hyper[0]) {
         o->lr = new (e->arena, Schedule);
         o->lr->kind = intern(e->names, "constant");
@@ -271,25 +231,17 @@ static void read_arguments(Elab *e, Optimizer *o, const Hyper *hypers, int n, co
     }
 }
 
-static void read_group(Elab *e, Optimizer *o, const Hyper *hypers, int n, const GroupDecl *decl)
+static void read_group(Elab *e, Optimizer *o, const OptimInfo *info, const GroupDecl *decl)
 {
     ParamGroup *g = new (e->arena, ParamGroup);
-    const char *who = optimizers[o->kind].name;
     g->span = decl->span;
     for (int i = 0; i < decl->patterns.n; i++)
         vec_push(e->arena, &g->globs, intern(e->names, decl->patterns.at[i].text));
     for (int i = 0; i < decl->settings.n; i++) {
         const Arg *arg = &decl->settings.at[i];
-        Candidates names = {0};
-        int k = 0;
-        for (; k < n && strcmp(hypers[k].name, arg->name); k++)
-            vec_push(e->arena, &names, hypers[k].name);
-        if (k < n)
-            read_hyper(e, hypers, k, arg->value, who, g->hyper, &g->lr);
-        else
-            unknown_name(e, CODE_ATTRIBUTE, arg->name_span,
-                         arena_printf(e->arena, "unknown attribute '%s' of '%s'", arg->name, who),
-                         arg->name, &names);
+        int k = find_hyper(e, info, arg);
+        if (k >= 0)
+            read_hyper(e, info, k, arg->value, g->hyper, &g->lr);
     }
     vec_push(e->arena, &o->groups, g);
 }
@@ -297,11 +249,11 @@ static void read_group(Elab *e, Optimizer *o, const Hyper *hypers, int n, const 
 static int find_optimizer(Elab *e, const Call *call)
 {
     Candidates names = {0};
-    for (int i = 0; i < OPTIMIZERS; i++) {
-        if (!strcmp(optimizers[i].name, call->name))
-            return i;
-        vec_push(e->arena, &names, optimizers[i].name);
-    }
+    int kind = optim_find(call->name);
+    if (kind >= 0)
+        return kind;
+    for (int i = 0; i < optim_count(); i++)
+        vec_push(e->arena, &names, optim_info(i)->name);
     unknown_name(e, CODE_NAME, call->name_span,
                  arena_printf(e->arena, "there is no optimizer '%s'", call->name), call->name,
                  &names);
@@ -330,7 +282,6 @@ static bool is_declared(Elab *e, Str name, Span span)
 
 static void add_optimizer(Elab *e, const OptimizerDecl *decl)
 {
-    Hyper hypers[MAX_HYPERS];
     int kind = find_optimizer(e, &decl->call);
     if (is_declared(e, decl->name, decl->name_span))
         return;
@@ -338,15 +289,15 @@ static void add_optimizer(Elab *e, const OptimizerDecl *decl)
     if (kind < 0)
         return;
     Optimizer *o = new (e->arena, Optimizer);
-    int n = parse_hypers(e, optimizers[kind].hypers, hypers);
+    const OptimInfo *info = optim_info(kind);
     o->name = unique_name(e, decl->name);
     o->kind = kind;
     o->entry = e->run->entry;
     o->index = e->program->optimizers.n;
     o->span = decl->name_span;
-    read_arguments(e, o, hypers, n, &decl->call);
+    read_arguments(e, o, info, &decl->call);
     for (int i = 0; i < decl->groups.n; i++)
-        read_group(e, o, hypers, n, &decl->groups.at[i]);
+        read_group(e, o, info, &decl->groups.at[i]);
     vec_push(e->arena, &e->program->optimizers, o);
     vec_push(e->arena, &e->run->entry->optimizers, o);
     OptimizerState state = {.optimizer = o, .decl = decl};
@@ -356,16 +307,12 @@ static void add_optimizer(Elab *e, const OptimizerDecl *decl)
 
 /* --- scalers --- */
 
+/* A dynamic scaler whose numbers are open: its mode says them later. */
 Scaler *scaler_default(Elab *e)
 {
     Scaler *s = new (e->arena, Scaler);
     s->dynamic = 1;
-    s->init = 65536;
-    s->factor = 2;
-    s->window = 2000;
-    s->low = 0x1p-14;
-    s->high = 0x1p24;
-    s->hysteresis = 1;
+    s->init = s->factor = s->low = s->high = NAN;
     return s;
 }
 
@@ -430,13 +377,15 @@ bool read_loss_scale(Elab *e, Str name, Span name_span, const Args *args, Span s
                    mode);
         ok = false;
     }
-    ok = ok && scale_ok(e, &s, "init", out->init) && scale_ok(e, &s, "min", out->low) &&
-         scale_ok(e, &s, "max", out->high);
-    if (ok && (out->low > out->high || out->init < out->low || out->init > out->high)) {
+    if (ok && site_find(&s, "init")->given)
+        ok = scale_ok(e, &s, "init", out->init);
+    if (ok && (out->low < 0 || out->high <= 0 || out->low > out->high || out->init < out->low ||
+               out->init > out->high)) {
         elab_error(e, CODE_VALUE, span, "'init' of a scaler must be within 'min' and 'max'");
         ok = false;
     }
-    if (ok && (!(out->factor > 1) || out->window < 1 || out->hysteresis < 1)) {
+    if (ok && (out->factor <= 1 || (site_find(&s, "window")->given && out->window < 1) ||
+               (site_find(&s, "hysteresis")->given && out->hysteresis < 1))) {
         elab_error(e, CODE_VALUE, span,
                    "a scaler needs a factor above 1, a window and a hysteresis of at least 1");
         ok = false;
