@@ -10,6 +10,7 @@ typedef struct Check {
     const char *pass; /* NULL: the program was read from text */
     Arena *arena;
     int *version; /* by parameter: the newest that was made so far in the entry */
+    int *updates; /* by parameter, before pass step: updates of its optimizer since that version */
 } Check;
 
 static void breach(Check *c, const Node *n, const char *rule)
@@ -75,15 +76,32 @@ static int has_param(Op op)
     return op == OP_READ || op == OP_GRADIENT || op == OP_STORE;
 }
 
+/* A whole optimizer's update makes the next version of the parameters that a gradient has reached. */
+static void count_update(Check *c, Str optimizer)
+{
+    for (int i = 0; i < c->program->params.n; i++) {
+        const Param *p = c->program->params.at[i];
+        if (p->optimizer && p->optimizer->name == optimizer)
+            c->updates[i]++;
+    }
+}
+
 /* A read sees the newest version, an update or store makes the next one. */
 static void check_version(Check *c, const Node *n)
 {
+    if (n->op == OP_UPDATE && !n->nin)
+        count_update(c, n->attrs->at[0].s);
     if (!n->param) {
         if (has_param(n->op))
             breach(c, n, "no parameter");
         return;
     }
     int *newest = &c->version[n->param->index];
+    int *updates = &c->updates[n->param->index];
+    if (n->version > *newest && n->version <= *newest + *updates) {
+        *updates -= n->version - *newest;
+        *newest = n->version;
+    }
     int makes = n->op == OP_UPDATE || n->op == OP_STORE;
     if (!same_shape(n->type, n->param->type))
         breach(c, n, "not the shape of the parameter");
@@ -268,6 +286,7 @@ void verify_program(Program *p, const char *pass)
     for (int i = 0; i < p->entries.n; i++) {
         c.entry = p->entries.at[i];
         c.version = new_array(p->arena, int, p->params.n + 1);
+        c.updates = new_array(p->arena, int, p->params.n + 1);
         for (int s = 0; s < c.entry->segments; s++)
             check_graph(&c, c.entry->segment[s]);
     }
