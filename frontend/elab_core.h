@@ -347,7 +347,7 @@ bool is_builtin(const char *name);
 bool is_later_work(const char *name); /* known, but not supported yet */
 void add_builtin_names(Candidates *out, Arena *arena);
 const char *builtin_attributes(Elab *e, const char *name); /* "axes,axis,keep"; NULL: no builtin */
-int64_t dim_least(Elab *e, const Dim *d); /* within the bounds of the symbols */
+int64_t dim_least(Elab *e, const Dim *d);                  /* within the bounds of the symbols */
 void unify(Node **a, Node **b);
 Node *like(double value, const Node *peer); /* a constant of peer's type */
 Node *mark_pinned(Node *n);

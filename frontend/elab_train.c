@@ -133,8 +133,8 @@ static void read_hyper(Elab *e, const OptimInfo *info, int k, const Expr *x, Sca
     } else if (!strcmp(name, "betas")) {
         read_betas(e, x, info->name, &out[k]);
     } else {
-        out[k] = check_hyper(e, want_scalar(e, eval(e, x), x->span, what), name, info->name,
-                             x->span);
+        out[k] =
+            check_hyper(e, want_scalar(e, eval(e, x), x->span, what), name, info->name, x->span);
     }
 }
 
