@@ -1,10 +1,11 @@
 #include "api/compile.h"
 #include "api/summary.h"
-#include "api/pending.h"
+#include "codegen/emit.h"
 #include "frontend/elab.h"
 #include "frontend/parse.h"
 #include "ir/text.h"
 #include "passes/levels.h"
+#include "passes/memplan.h"
 #include <string.h>
 #include <time.h>
 
