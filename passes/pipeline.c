@@ -49,9 +49,8 @@ int passes_run(Unit *u, const char *list, const char *last)
 {
     if (!list) {
         for (int i = 0; i < pass_count; i++) {
-            if (pass_info[i].gives <= u->program->stage)
-                continue;
-            if (!run_pass(u, &pass_info[i]))
+            int done = pass_info[i].gives <= u->program->stage;
+            if (!done && !run_pass(u, &pass_info[i]))
                 return 1;
             if (last && !strcmp(pass_info[i].name, last))
                 return 1;
