@@ -9,8 +9,8 @@ typedef struct Check {
     Entry *entry;
     const char *pass; /* NULL: the program was read from text */
     Arena *arena;
-    int *version; /* by parameter: the newest that was made so far in the entry */
-    int *updates; /* by parameter, before pass step: updates of its optimizer since that version */
+    int *made,
+        *seen; /* by parameter: the newest version made so far in the entry; the newest read */
 } Check;
 
 static void breach(Check *c, const Node *n, const char *rule)
@@ -76,43 +76,51 @@ static int has_param(Op op)
     return op == OP_READ || op == OP_GRADIENT || op == OP_STORE;
 }
 
-/* A whole optimizer's update makes the next version of the parameters that a gradient has reached. */
-static void count_update(Check *c, Str optimizer)
+static void raise_version(Check *c, const Param *x, int version)
 {
-    for (int i = 0; i < c->program->params.n; i++) {
-        const Param *p = c->program->params.at[i];
-        if (p->optimizer && p->optimizer->name == optimizer)
-            c->updates[i]++;
+    if (c->made[x->index] < version)
+        c->made[x->index] = version;
+    if (c->seen[x->index] < version)
+        c->seen[x->index] = version;
+}
+
+/* Before pass step an update is that of all the optimizer's parameters. */
+static void update_all(Check *c, const Node *n)
+{
+    Program *p = c->program;
+    for (int i = 0; i < p->optimizers.n; i++) {
+        const Optimizer *opt = p->optimizers.at[i];
+        for (int k = 0; opt->name == n->attrs->at[0].s && k < opt->params.n; k++)
+            if (!opt->params.at[k]->frozen)
+                raise_version(c, opt->params.at[k], c->made[opt->params.at[k]->index] + 1);
     }
 }
 
-/* A read sees the newest version, an update or store makes the next one. */
+/* A read sees the newest version, an update or store makes one that nothing has seen before. Behind pass step
+ * a version may have been made without a node: the update found no gradient. */
 static void check_version(Check *c, const Node *n)
 {
-    if (n->op == OP_UPDATE && !n->nin)
-        count_update(c, n->attrs->at[0].s);
     if (!n->param) {
         if (has_param(n->op))
             breach(c, n, "no parameter");
+        else if (n->op == OP_UPDATE)
+            update_all(c, n);
         return;
     }
-    int *newest = &c->version[n->param->index];
-    int *updates = &c->updates[n->param->index];
-    if (n->version > *newest && n->version <= *newest + *updates) {
-        *updates -= n->version - *newest;
-        *newest = n->version;
-    }
-    int makes = n->op == OP_UPDATE || n->op == OP_STORE;
+    int i = n->param->index, makes = n->op == OP_UPDATE || n->op == OP_STORE;
     if (!same_shape(n->type, n->param->type))
         breach(c, n, "not the shape of the parameter");
-    if (makes && n->version != *newest + 1)
-        breach(c, n, "a version that does not follow the last one");
-    if (makes)
-        *newest = n->version;
-    else if (n->version != *newest)
+    int is_wrong = makes                         ? n->version <= c->seen[i]
+                   : c->program->stage < STEPPED ? n->version != c->made[i]
+                                                 : n->version < c->made[i];
+    if (is_wrong)
         breach(c, n,
-               n->op == OP_READ ? "a read of another version than the newest"
-                                : "a gradient of another version than the newest");
+               makes ? "an update to a version that is there already"
+                     : "a read of a version that does not exist here");
+    if (makes)
+        raise_version(c, n->param, n->version);
+    else if (n->op == OP_READ && c->seen[i] < n->version)
+        c->seen[i] = n->version;
 }
 
 static int in_list(const Str *list, int n, Str name)
@@ -285,8 +293,8 @@ void verify_program(Program *p, const char *pass)
     Check c = {.program = p, .pass = pass, .arena = p->arena};
     for (int i = 0; i < p->entries.n; i++) {
         c.entry = p->entries.at[i];
-        c.version = new_array(p->arena, int, p->params.n + 1);
-        c.updates = new_array(p->arena, int, p->params.n + 1);
+        c.made = new_array(p->arena, int, p->params.n + 1);
+        c.seen = new_array(p->arena, int, p->params.n + 1);
         for (int s = 0; s < c.entry->segments; s++)
             check_graph(&c, c.entry->segment[s]);
     }

@@ -21,6 +21,7 @@ typedef struct Sweep {
     Node **list;       /* nodes of the graph up to the loss, by id */
     char *wanted;      /* by id: depends on a parameter whose gradient is asked for */
     NodeList *flowing; /* by id: contributions so far */
+    int *updates;      /* by optimizer: how many the entry has had so far */
     int count;
 } Sweep;
 
@@ -164,33 +165,43 @@ static void sweep_back(Sweep *s)
     }
 }
 
-/* The reads of one parameter in one step are one node: build() finds the equal one. */
-static Node *find_read(Sweep *s, const Param *param)
+/* The reads that gradients flowed to, by parameter. Several: one before an update and one behind it. */
+static NodeList *reached_reads(Sweep *s)
 {
+    NodeList *reads = new_array(s->scratch, NodeList, s->program->params.n + 1);
     for (int i = 0; i < s->count; i++)
-        if (s->list[i]->op == OP_READ && s->list[i]->param == param && s->flowing[i].n)
-            return s->list[i];
-    return NULL;
+        if (s->list[i]->op == OP_READ && s->flowing[i].n)
+            vec_push(s->scratch, &reads[s->list[i]->param->index], s->list[i]);
+    return reads;
 }
 
-static void emit_gradients(Sweep *s, Optimizer *opt, Str scaler, Span span)
+/* The gradient of a parameter: what flowed to all its reads. */
+static Node *param_total(Sweep *s, const NodeList *reads)
 {
+    Node *newest = reads->at[reads->n - 1];
+    for (int i = 0; i < reads->n - 1; i++)
+        for (int k = 0; k < s->flowing[reads->at[i]->id].n; k++)
+            vec_push(s->scratch, &s->flowing[newest->id], s->flowing[reads->at[i]->id].at[k]);
+    return total(s, newest);
+}
+
+/* A gradient belongs to the newest version of its parameter, which the next update replaces. */
+static void emit_gradients(Sweep *s, Optimizer *opt, Str scaler)
+{
+    NodeList *reads = reached_reads(s);
     for (int i = 0; i < opt->params.n; i++) {
         Param *param = opt->params.at[i];
-        Node *read = param->frozen ? NULL : find_read(s, param);
-        if (!read) {
-            if (!param->frozen)
-                warn_at(s->program->diags, CODE_UNREACHED, span,
-                        "'%s' gets no gradient from this loss", param->name);
+        const NodeList *mine = &reads[param->index];
+        if (param->frozen || !mine->n)
             continue;
-        }
+        Node *read = mine->at[mine->n - 1];
         Context former =
             graph_context((Context){.span = read->span, .name = gradient_name(s, read)});
-        Node *g = total(s, read);
+        Node *g = param_total(s, mine);
         Attr attrs[] = {attr_str(opt->name), attr_str(scaler)};
         Node *n = build(OP_GRADIENT, &g, 1, attrs_make(OP_GRADIENT, attrs, 2));
         n->param = param;
-        n->version = read->version;
+        n->version = s->updates[opt->index];
         param->has_gradient = 1;
         graph_context(former);
     }
@@ -242,15 +253,30 @@ static void differentiate(Sweep *s, Node *old, Node *loss)
     Node *start = cast_because(seed(s->program, scaler), loss->type->dtype, "gradient");
     vec_push(s->scratch, &s->flowing[loss->id], start);
     sweep_back(s);
-    emit_gradients(s, opt, scaler, old->span);
+    emit_gradients(s, opt, scaler);
 }
 
 static Node *replace_backward(Rewrite *w, Node *old, Node **in)
 {
+    Sweep *s = w->data;
+    if (old->op == OP_UPDATE)
+        s->updates[find_optimizer(s->program, old->attrs->at[0].s)->index]++;
     if (old->op != OP_BACKWARD)
         return NULL;
-    differentiate(w->data, old, in[0]);
+    differentiate(s, old, in[0]);
     return error_node();
+}
+
+/* A parameter that no loss reaches stays as it starts. */
+static void warn_unreached(Program *p, const Entry *e)
+{
+    for (int i = 0; i < e->optimizers.n; i++)
+        for (int k = 0; k < e->optimizers.at[i]->params.n; k++) {
+            const Param *param = e->optimizers.at[i]->params.at[k];
+            if (!param->frozen && !param->has_gradient)
+                warn_at(p->diags, CODE_UNREACHED, param->span,
+                        "'%s' gets no gradient from any loss", param->name);
+        }
 }
 
 void pass_autodiff(Unit *u)
@@ -261,8 +287,11 @@ void pass_autodiff(Unit *u)
         if (e->kind != ENTRY_TRAIN)
             continue;
         Sweep s = {.program = p, .entry = e, .scratch = u->scratch};
+        s.updates = new_array(u->scratch, int, p->optimizers.n + 1);
         Rewrite w = {.program = p, .data = &s};
         for (int k = 0; k < e->segments; k++)
             e->segment[k] = rewrite(e->segment[k], replace_backward, &w);
+        if (!p->diags->errors)
+            warn_unreached(p, e);
     }
 }

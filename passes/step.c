@@ -8,7 +8,8 @@
 #include "passes/pass.h"
 
 typedef struct Pending {   /* since the last update of an optimizer */
-    Vec(Node *) gradients; /* GRADIENT nodes of the new graph */
+    Vec(Node *) gradients; /* GRADIENT nodes of the new graph, one a parameter */
+    Graph *graph;          /* whose nodes they are */
     Str clip;
     double limit;
 } Pending;
@@ -16,6 +17,7 @@ typedef struct Pending {   /* since the last update of an optimizer */
 typedef struct Step {
     Program *program;
     Pending *pending; /* by optimizer */
+    Node **gradient;  /* by parameter: the one that is pending; NULL: none */
 } Step;
 
 static Optimizer *find_optimizer(Program *p, Str name)
@@ -36,8 +38,15 @@ static void emit_updates(Step *s, Optimizer *opt)
 {
     Pending *pending = &s->pending[opt->index];
     Program *p = s->program;
+    if (pending->gradients.n && pending->graph != graph_now()) {
+        error_at(p->diags, CODE_UNSUPPORTED, pending->gradients.at[0]->span,
+                 "not supported yet: an update of '%s' in another segment than its gradients",
+                 opt->name);
+        return;
+    }
     for (int i = 0; i < pending->gradients.n; i++) {
         Node *g = pending->gradients.at[i];
+        s->gradient[g->param->index] = NULL;
         Attr attrs[] = {attr_str(opt->name), g->attrs->at[1],
                         attr_str(pending->clip ? pending->clip : intern(p->names, "")),
                         attr_real(pending->limit)};
@@ -53,18 +62,38 @@ static void emit_updates(Step *s, Optimizer *opt)
     *pending = (Pending){.clip = NULL};
 }
 
+/* A gradient of a second backward is added to that of the first, in f32: both are scaled alike. */
+static Node *add_gradient(Step *s, Node *old, Node **in)
+{
+    Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
+    Pending *pending = &s->pending[opt->index];
+    Node **slot = &s->gradient[old->param->index], *first = *slot;
+    if (!first) {
+        *slot = copy_node(old, in);
+        pending->graph = graph_now();
+        vec_push(s->program->arena, &pending->gradients, *slot);
+        return *slot;
+    }
+    if (pending->graph != graph_now() || first->attrs != old->attrs) {
+        error_at(s->program->diags, CODE_UNSUPPORTED, old->span,
+                 "not supported yet: gradients for '%s' from several %s before its update",
+                 opt->name, first->attrs != old->attrs ? "scalers" : "segments");
+        return first;
+    }
+    first->in[0] = build2(OP_ADD, cast_because(first->in[0], DT_F32, "shared"),
+                          cast_because(in[0], DT_F32, "shared"));
+    first->type = first->in[0]->type;
+    return first;
+}
+
 /* Statements of the old graph, in order; everything else is copied. */
 static Node *join(Rewrite *w, Node *old, Node **in)
 {
     Step *s = w->data;
     Optimizer *opt;
     switch (old->op) {
-    case OP_GRADIENT: {
-        opt = find_optimizer(s->program, old->attrs->at[0].s);
-        Node *g = copy_node(old, in);
-        vec_push(s->program->arena, &s->pending[opt->index].gradients, g);
-        return g;
-    }
+    case OP_GRADIENT:
+        return add_gradient(s, old, in);
     case OP_CLIP:
         opt = find_optimizer(s->program, old->attrs->at[0].s);
         s->pending[opt->index].clip = old->attrs->at[1].s;
@@ -95,7 +124,9 @@ void pass_step(Unit *u)
         Entry *e = p->entries.at[i];
         if (e->kind != ENTRY_TRAIN)
             continue;
-        Step s = {.program = p, .pending = new_array(u->scratch, Pending, p->optimizers.n + 1)};
+        Step s = {.program = p,
+                  .pending = new_array(u->scratch, Pending, p->optimizers.n + 1),
+                  .gradient = new_array(u->scratch, Node *, p->params.n + 1)};
         Rewrite w = {.program = p, .data = &s};
         for (int k = 0; k < e->segments; k++)
             e->segment[k] = rewrite(e->segment[k], join, &w);
