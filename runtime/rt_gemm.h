@@ -34,7 +34,8 @@ typedef struct RtMatrix {
  * from any thread. */
 typedef void RtEpilogue(const void *args, int64_t m, int64_t n, int64_t count, const float *acc);
 
-/* Memory for packing, aligned to 64 bytes; one product at a time may use it. */
+/* Memory for packing, aligned to 64 bytes, enough for one thread at least; one product at a time
+ * may use it. */
 typedef struct RtScratch {
     void *data;
     int64_t bytes;
@@ -182,32 +183,20 @@ typedef struct RtRectangle {
     int64_t m0, m1, n0, n1;
 } RtRectangle;
 
-RT_FN void rt_gemm_pack_rows(const RtGemm *g, void *packed, int64_t m0, int64_t m1, int64_t k0,
-                             int64_t depth)
+/* Packs the lines `first` to `last` - 1 (rows of A, columns of B) from k on. */
+RT_FN void rt_gemm_pack(const RtGemm *g, RtPack *pack, void *packed, const void *data,
+                        int64_t stride, int64_t k_stride, int64_t first, int64_t last, int64_t k,
+                        int64_t depth)
 {
     RtLines s;
-    s.data = rt_gemm_at(g->a.data, g->type, m0 * g->a.row + k0 * g->a.column);
+    s.data = rt_gemm_at(data, g->type, first * stride + k * k_stride);
     s.type = g->type;
-    s.count = m1 - m0;
-    s.stride = g->a.row;
-    s.depth = rt_min64(depth, g->k - k0);
-    s.k_stride = g->a.column;
-    s.padded = rt_round_up(s.depth, g->path.k_step);
-    g->path.pack_a(packed, &s);
-}
-
-RT_FN void rt_gemm_pack_columns(const RtGemm *g, void *packed, int64_t n0, int64_t n1, int64_t k0,
-                                int64_t depth)
-{
-    RtLines s;
-    s.data = rt_gemm_at(g->b.data, g->type, k0 * g->b.row + n0 * g->b.column);
-    s.type = g->type;
-    s.count = n1 - n0;
-    s.stride = g->b.column;
-    s.depth = rt_min64(depth, g->k - k0);
-    s.k_stride = g->b.row;
-    s.padded = rt_round_up(s.depth, g->path.k_step);
-    g->path.pack_b(packed, &s);
+    s.count = last - first;
+    s.stride = stride;
+    s.depth = rt_min64(depth, g->k - k);
+    s.k_stride = k_stride;
+    s.padded = depth;
+    pack(packed, &s);
 }
 
 /* acc = (add ? acc : 0) + packed rows times packed columns. Slices of k are outermost, and a
@@ -255,8 +244,9 @@ RT_FN void rt_gemm_rectangle(const RtGemm *g, RtRectangle r, char *scratch)
             do {
                 const int64_t depth = rt_round_up(rt_min64(block.depth, g->k - k), p->k_step);
                 if (n0 == r.n0 || divided)
-                    rt_gemm_pack_rows(g, a, m0, m1, k, depth);
-                rt_gemm_pack_columns(g, b, n0, n1, k, depth);
+                    rt_gemm_pack(g, p->pack_a, a, g->a.data, g->a.row, g->a.column, m0, m1, k,
+                                 depth);
+                rt_gemm_pack(g, p->pack_b, b, g->b.data, g->b.column, g->b.row, n0, n1, k, depth);
                 for (int64_t m = m0; m < m1; m += p->acc_rows) {
                     const int64_t rows = rt_min64(p->acc_rows, m1 - m);
                     const char *strips =

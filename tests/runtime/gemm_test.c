@@ -280,6 +280,20 @@ static void test_strides(const struct Mode *mode)
     drop(&b);
 }
 
+/* Scratch memory asked for with the largest shape is enough for every smaller one. */
+static void test_scratch(const struct Mode *mode)
+{
+    for (int isa = RT_ISA_PORTABLE; isa <= (int)rt_cpu_isa(); isa++)
+        for (int i = 0; i < 200; i++) {
+            int64_t m = random_bits() % 9000, n = random_bits() % 9000, k = random_bits() % 9000;
+            int64_t m1 = m * (random_bits() % 8) / 7, n1 = n * (random_bits() % 8) / 7;
+            int64_t k1 = k * (random_bits() % 8) / 7;
+            rt_gemm_limit((RtIsa)isa);
+            CHECK(rt_gemm_scratch(mode->type, mode->rounding, m1, n1, k1, 2) <=
+                  rt_gemm_scratch(mode->type, mode->rounding, m, n, k, 2));
+        }
+}
+
 #ifdef _OPENMP
 /* Bit for bit the same on one thread and on several, as many as the scratch memory allows. */
 static void check_threads(const Case *t, RtMatrix a, RtMatrix b)
@@ -325,6 +339,7 @@ int main(void)
         test_shapes(mode);
         test_special_values(mode);
         test_strides(mode);
+        test_scratch(mode);
         if (mode->rounding == RT_STRICT)
             test_subnormals(mode);
 #ifdef _OPENMP
