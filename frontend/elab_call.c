@@ -142,7 +142,10 @@ static Value elementwise(Elab *e, Site *s, Op op)
     if (!ok)
         return value_error();
     set_span(e, s->span);
-    return value_node(build(op, in, info->arity, attrs_make(op, attrs, info->attrs)));
+    int errors = e->diags->errors;
+    Node *result = build(op, in, info->arity, attrs_make(op, attrs, info->attrs));
+    note_operands(e, errors, in, info->arity);
+    return value_node(result);
 }
 
 static bool need_tensors(Elab *e, Site *s, int least)

@@ -351,6 +351,8 @@ int64_t dim_least(Elab *e, const Dim *d);                  /* within the bounds 
 void unify(Node **a, Node **b);
 Node *like(double value, const Node *peer); /* a constant of peer's type */
 Node *mark_pinned(Node *n);
+/* After nodes were built on operands: an error that came since then is told where they are from. */
+void note_operands(Elab *e, int errors, Node *const *in, int n);
 const char *giver_of(const Expr *x); /* the name of what gives the value: "fc1" */
 Node *site_tensor(Elab *e, Site *s, int i, DType peer); /* the i-th positional argument */
 bool site_axis(Elab *e, Site *s, Slot *slot, int rank, int *axis);

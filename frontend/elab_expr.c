@@ -211,6 +211,23 @@ static Node *tensor_operator(Elab *e, const Expr *x, Node *a, Node *b)
     return build2(op, a, b);
 }
 
+void note_operands(Elab *e, int errors, Node *const *in, int n)
+{
+    Diag *d = e->diags->last;
+    if (e->diags->errors == errors || !d || (d->code != CODE_SHAPE && d->code != CODE_TYPE))
+        return;
+    for (int i = 0; i < n; i++) {
+        const Node *x = in[i];
+        if (x->type && x->op == OP_READ)
+            note_at(d, x->param->span, "'%s' is declared as %s here", x->param->local,
+                    tensor_text(e, x));
+        else if (x->type && x->op == OP_INPUT)
+            note_at(d, x->span, "'%s' is declared as %s here", x->name, tensor_text(e, x));
+        else if (x->type && x->name)
+            note_at(d, x->span, "'%s' is %s, from here", x->name, tensor_text(e, x));
+    }
+}
+
 /* Does the tensor take a literal as an integer of its own type? */
 static DType peer_type(Value number, const Node *tensor)
 {
@@ -238,7 +255,10 @@ static Value eval_binary(Elab *e, const Expr *x)
     Node *left = a.kind == VAL_TENSOR ? a.node : as_tensor(e, a, x->a->span, peer_type(a, b.node));
     Node *right = b.kind == VAL_TENSOR ? b.node : as_tensor(e, b, x->b->span, peer_type(b, a.node));
     set_span(e, x->span);
-    return value_node(tensor_operator(e, x, left, right));
+    int errors = e->diags->errors;
+    Node *result = tensor_operator(e, x, left, right), *operands[] = {left, right};
+    note_operands(e, errors, operands, 2);
+    return value_node(result);
 }
 
 static Value eval_unary(Elab *e, const Expr *x)

@@ -249,17 +249,31 @@ Node *as_tensor(Elab *e, Value v, Span span, DType peer)
     }
 }
 
+/* The first option that the number depends on. */
+static const Option *option_in(Elab *e, const Scalar *s)
+{
+    if (!s)
+        return NULL;
+    if (s->kind == S_OPTION)
+        return e->program->options.at[s->i];
+    const Option *found = option_in(e, s->a);
+    return found ? found : option_in(e, s->b);
+}
+
 /* Says that the value is not what is wanted; options get the reason. */
 static bool unwanted(Elab *e, Value v, Span span, const char *what, const char *wanted)
 {
     if (v.kind == VAL_ERROR)
         return false;
-    if (v.kind == VAL_RUNTIME)
-        elab_error(e, CODE_TYPE, span,
-                   "%s must be known when compiling, options are known only when the program "
-                   "runs; use a const",
-                   what);
-    else
+    if (v.kind == VAL_RUNTIME) {
+        const Option *o = option_in(e, v.tree);
+        Diag *d = elab_error(e, CODE_TYPE, span,
+                             "%s must be known when compiling, options are known only when the "
+                             "program runs; use a const",
+                             what);
+        if (d && o)
+            note_at(d, o->span, "'%s' is an option, declared here", o->name);
+    } else
         elab_error(e, CODE_TYPE, span, "%s must be %s, found %s", what, wanted, value_text(e, &v));
     return false;
 }
