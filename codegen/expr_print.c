@@ -4,6 +4,30 @@
 
 enum { LINE_MAX_COLUMNS = 98, INLINE_MAX = 66 };
 
+/* ---- what is read ---- */
+
+static int steps_with(const Affine *at, int loop)
+{
+    return at->offset && at->stride[loop]->count;
+}
+
+int reads_loop(const Kernel *k, int first, int last, int loop)
+{
+    int is_swept = k->loop[loop].part == 1;
+    for (int i = first; i <= last && i < k->phases; i++) {
+        for (const Let *e = k->phase[i].first; e; e = e->next)
+            if (steps_with(&e->at, loop) || ((e->kept || e->kind == X_KEPT) && is_swept))
+                return 1;
+        for (const Store *s = k->phase[i].stores; s; s = s->next)
+            if (steps_with(&s->at, loop))
+                return 1;
+        for (const Reduce *r = k->phase[i].reduces; r; r = r->next)
+            if (r->op == OP_ARGMAX && is_swept)
+                return 1;
+    }
+    return 0;
+}
+
 /* ---- lines ---- */
 
 /* Where to break a text so that the first part has at most `room` characters: at the blank outside of most
@@ -100,11 +124,14 @@ const char *affine_text(KernelPrinter *p, const Affine *at)
             out_printf(&o, is_simple(index) ? "%s * %s" : "(%s) * %s", index,
                        dim_factor(p, stride));
     }
-    if (dim_is_int(at->offset, &value) && value < 0 && o.size)
-        out_printf(&o, " - %lld", (long long)-value);
-    else if (at->offset->count || !o.size)
-        out_printf(&o, "%s%s", o.size ? " + " : "",
-                   o.size ? dim_factor(p, at->offset) : dim_plain(p, at->offset));
+    const Dim *offset = at->offset;
+    int negative = o.size && offset->count == 1 && offset->term[0].coefficient < 0;
+    if (negative)
+        offset = dim_sub(p->types, dim_int(p->types, 0), offset);
+    if (o.size && offset->count)
+        out_printf(&o, " %c %s", negative ? '-' : '+', dim_factor(p, offset));
+    else if (!o.size)
+        out_text(&o, dim_plain(p, offset));
     return o.text;
 }
 
@@ -114,7 +141,7 @@ const char *affine_text(KernelPrinter *p, const Affine *at)
 static int is_atom(const char *text)
 {
     const char *c = text, *start;
-    static const char *const casts[] = {"(float)", "(int32_t)", "(int64_t)"};
+    static const char *const casts[] = {"(float)", "(double)", "(int32_t)", "(int64_t)"};
     for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
         if (!strncmp(c, casts[i], strlen(casts[i])))
             c += strlen(casts[i]);
@@ -254,7 +281,8 @@ static const char *constant_text(KernelPrinter *p, const Let *e)
     return arena_printf(p->o->arena, "%lld", (long long)e->value);
 }
 
-static const char *load_text(KernelPrinter *p, const Let *e)
+/* The element as it is stored. */
+static const char *stored_text(KernelPrinter *p, const Let *e)
 {
     Arena *arena = p->o->arena;
     const char *at = affine_text(p, &e->at), *name = p->k->param[e->param].name;
@@ -266,8 +294,12 @@ static const char *load_text(KernelPrinter *p, const Let *e)
             by_one ? row : arena_printf(arena, "(int64_t)%s * %s", row, dim_factor(p, e->scale));
         at = strcmp(at, "0") ? arena_printf(arena, "%s + %s", start, at) : start;
     }
-    const char *text = arena_printf(arena, "%s[%s]", name, at);
-    return fill(p, p->d->type[p->k->param[e->param].type->dtype].load, text);
+    return arena_printf(arena, "%s[%s]", name, at);
+}
+
+static const char *load_text(KernelPrinter *p, const Let *e)
+{
+    return fill(p, p->d->type[p->k->param[e->param].type->dtype].load, stored_text(p, e));
 }
 
 static const char *elem_text(KernelPrinter *p, const Let *e)
@@ -290,8 +322,14 @@ static const char *cast_text(KernelPrinter *p, const Let *e)
 {
     const char *x = let_text(p, e->in[0]);
     DType from = e->in[0]->dtype, to = e->dtype;
-    if (is_real(to))
-        return is_real(from) ? x : arena_printf(p->o->arena, "(float)%s", wrapped(p, x));
+    if (is_real(to) && is_real(from))
+        return x;
+    if (is_real(to)) {
+        /* gcc 12 makes trunc(y) of (float)(int32_t)y, which gives -0 for -0.5, but not by way of double. */
+        int truncates = e->in[0]->kind == X_CAST && is_real(e->in[0]->in[0]->dtype);
+        return arena_printf(p->o->arena, truncates ? "(float)(double)%s" : "(float)%s",
+                            wrapped(p, x));
+    }
     if (to == DT_BOOL)
         return from == DT_BOOL ? x : arena_printf(p->o->arena, "%s != 0", wrapped(p, x));
     if (to == DT_I32 && !is_real(from) && from != DT_I64)
@@ -463,6 +501,11 @@ void print_stores(KernelPrinter *p, int phase)
         const KernelParam *param = &p->k->param[s->param];
         DType to = param->type->dtype;
         const Let *e = s->value;
+        if (e->kind == X_LOAD && !e->text && p->k->param[e->param].type->dtype == to) {
+            print_line(p->o, "%s[%s] = %s;", param->name, affine_text(p, &s->at),
+                       stored_text(p, e));
+            continue;
+        }
         /* The store rounds: no need to do it twice. */
         const char *text = !e->text && e->round == to ? unrounded_text(p, e) : let_text(p, e);
         if (is_real(to) && !is_real(e->dtype))

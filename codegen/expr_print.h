@@ -25,6 +25,8 @@ const char *dim_factor(KernelPrinter *p, const Dim *d); /* in parentheses if it 
 const char *dim_plain(KernelPrinter *p, const Dim *d);
 const char *affine_text(KernelPrinter *p, const Affine *at);
 
+/* Do these phases use the index of the loop? */
+int reads_loop(const Kernel *k, int first, int last, int loop);
 /* Decides which values get a name; before anything is printed. */
 void name_lets(const Kernel *k);
 void declare_let(KernelPrinter *p, Let *e);

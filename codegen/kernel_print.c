@@ -29,6 +29,14 @@ static int part_loops(KernelPrinter *p, int part)
     return loops;
 }
 
+static int reads_part(KernelPrinter *p, int phase, int part)
+{
+    for (int l = 0; l < p->k->loops; l++)
+        if (p->k->loop[l].part == part && reads_loop(p->k, phase, phase, l))
+            return 1;
+    return 0;
+}
+
 static void open_loop(KernelPrinter *p, const char *index, const char *from, const char *to)
 {
     const char *args[] = {index, from, to};
@@ -43,8 +51,14 @@ static void close_loop(KernelPrinter *p)
     out_line(p->o, "}");
 }
 
-/* Works the loops of a part out from its flat index, where there are several. */
-static void split_index(KernelPrinter *p, int part, const char *flat)
+static const char *divisor(KernelPrinter *p, const Dim *d)
+{
+    const char *text = dim_plain(p, d);
+    return strchr(text, ' ') ? arena_printf(p->o->arena, "(%s)", text) : text;
+}
+
+/* Works the loops of a part out from its flat index, where there are several; those that the phases read. */
+static void split_index(KernelPrinter *p, int part, const char *flat, int first, int last)
 {
     int loops = part_loops(p, part), seen = 0;
     Arena *arena = p->o->arena;
@@ -61,12 +75,11 @@ static void split_index(KernelPrinter *p, int part, const char *flat)
         const char *text = strchr(flat, ' ') ? arena_printf(arena, "(%s)", flat) : flat;
         int64_t one;
         if (!(dim_is_int(below, &one) && one == 1))
-            text = arena_printf(arena, "%s / %s", text,
-                                dim_is_int(below, &one)
-                                    ? dim_plain(p, below)
-                                    : arena_printf(arena, "(%s)", dim_plain(p, below)));
+            text = arena_printf(arena, "%s / %s", text, divisor(p, below));
         if (seen++)
-            text = arena_printf(arena, "%s %% %s", text, dim_factor(p, p->k->loop[l].extent));
+            text = arena_printf(arena, "%s %% %s", text, divisor(p, p->k->loop[l].extent));
+        if (!reads_loop(p->k, first, last, l))
+            continue;
         p->loop[l] =
             local_name(p, arena_printf(arena, "%c%d", strchr(flat, 'j') ? 'j' : 'i', seen));
         print_line(p->o, "const int64_t %s = %s;", p->loop[l], text);
@@ -234,7 +247,7 @@ static void round_results(KernelPrinter *p, const Phase *phase, const Shape *s)
 static void print_sweep_body(KernelPrinter *p, int index, const Shape *s, const char *lane)
 {
     const Phase *phase = &p->k->phase[index];
-    split_index(p, 1, p->sweep);
+    split_index(p, 1, p->sweep, index, index);
     print_lets(p, index, 0, 0);
     for (const Reduce *r = phase->reduces; r; r = r->next) {
         if (r->op == OP_ARGMAX)
@@ -297,7 +310,8 @@ static void print_sweep(KernelPrinter *p, int index, int sweeps)
             print_line(p->o, "const int64_t width = %s - block < RT_LANES ? %s - block : RT_LANES;",
                        s.chunks ? end : dim_factor(p, part_extent(p, 1, NULL)), end);
         open_loop(p, "l", "0", s.even ? "RT_LANES" : "width");
-        out_line(p->o, "const int64_t j = block + l;");
+        if (reads_part(p, index, 1))
+            out_line(p->o, "const int64_t j = block + l;");
         print_sweep_body(p, index, &s, "l");
         close_loop(p);
         close_loop(p);
@@ -332,7 +346,7 @@ static void print_rows(KernelPrinter *p)
         out_expand(p->o, p->d->row_loop, &index, 1);
         out_text(p->o, "\n");
         out_indent(p->o, 1);
-        split_index(p, 0, "i");
+        split_index(p, 0, "i", 1, k->phases);
     }
     for (int i = 1; i < k->phases; i++) {
         if (i % 2) {
@@ -372,6 +386,14 @@ static void each_column(KernelPrinter *p, const char *width)
     open_loop(p, "l", "0", width);
 }
 
+static void print_column_index(KernelPrinter *p, int phase)
+{
+    if (!reads_part(p, phase, 2))
+        return;
+    out_line(p->o, "const int64_t j = column + l;");
+    split_index(p, 2, "j", phase, phase);
+}
+
 static void start_columns(KernelPrinter *p, const Phase *phase, const char *suffix)
 {
     for (Reduce *r = phase->reduces; r; r = r->next) {
@@ -395,7 +417,7 @@ static void add_columns(KernelPrinter *p, int index, const char *suffix)
 {
     const Phase *phase = &p->k->phase[index];
     Arena *arena = p->o->arena;
-    split_index(p, 2, "j");
+    print_column_index(p, index);
     print_lets(p, index, 0, 0);
     for (const Reduce *r = phase->reduces; r; r = r->next) {
         const char *name = r->result->array;
@@ -428,9 +450,8 @@ static void print_column_sums(KernelPrinter *p, const char *width)
         start_columns(p, phase, "_part");
     }
     open_loop(p, "i", chunks ? "chunk" : "0", chunks ? "end" : extent);
-    split_index(p, 1, "i");
+    split_index(p, 1, "i", 2, 2);
     each_column(p, width);
-    out_line(p->o, "const int64_t j = column + l;");
     add_columns(p, 2, chunks ? "_part" : "");
     close_loop(p);
     close_loop(p);
@@ -462,7 +483,7 @@ static void print_columns(KernelPrinter *p)
     int front = part_loops(p, 0);
     if (front) {
         open_loop(p, "g", "0", dim_plain(p, part_extent(p, 0, NULL)));
-        split_index(p, 0, "g");
+        split_index(p, 0, "g", 1, 3);
     }
     out_line(p->o, "for (int64_t column = lo; column < hi; column += %d) {", COLUMN_BLOCK);
     out_indent(p->o, 1);
@@ -471,8 +492,7 @@ static void print_columns(KernelPrinter *p)
                  COLUMN_BLOCK);
     print_column_sums(p, width);
     each_column(p, width);
-    out_line(p->o, "const int64_t j = column + l;");
-    split_index(p, 2, "j");
+    print_column_index(p, 3);
     for (Reduce *r = phase->reduces; r; r = r->next) {
         Let *e = r->result;
         const char *text =
@@ -493,7 +513,7 @@ static void print_columns(KernelPrinter *p)
 static void print_scatter(KernelPrinter *p)
 {
     const Kernel *k = p->k;
-    const char *columns = dim_plain(p, part_extent(p, 2, NULL)), *sum = "sum[l]";
+    const char *columns = dim_plain(p, part_extent(p, 2, NULL)), *sum = "sums[row][l]";
     int64_t exact;
     int even = dim_is_int(part_extent(p, 2, NULL), &exact) && exact % COLUMN_BLOCK == 0;
     const char *width = even ? arena_printf(p->o->arena, "%d", COLUMN_BLOCK) : "width";
@@ -509,24 +529,21 @@ static void print_scatter(KernelPrinter *p)
                    dim_factor(p, part_extent(p, 2, NULL)), COLUMN_BLOCK, columns, COLUMN_BLOCK);
     out_line(p->o, "float sums[%d][%d] = {{0}};", SCATTER_ROWS, COLUMN_BLOCK);
     open_loop(p, "i", "0", dim_plain(p, part_extent(p, 1, NULL)));
-    split_index(p, 1, "i");
+    split_index(p, 1, "i", 2, 2);
     print_lets(p, 2, 1 << 2, 0);
     print_line(p->o, "const int64_t row = %s - first;", let_text(p, k->scatter_row));
     out_line(p->o, "if (row < 0 || row >= rows)");
     out_line(p->o, "    continue;");
     each_column(p, width);
-    out_line(p->o, "const int64_t j = column + l;");
-    split_index(p, 2, "j");
+    print_column_index(p, 2);
     print_lets(p, 2, 1 << 2, 1);
     print_line(p->o, "sums[row][l] += %s;", let_text(p, k->scatter_value));
     close_loop(p);
     close_loop(p);
     open_loop(p, "row", "0", "rows");
-    out_line(p->o, "const float *sum = sums[row];");
     each_column(p, width);
-    out_line(p->o, "const int64_t j = column + l;");
-    split_index(p, 2, "j");
-    split_index(p, 0, "first + row");
+    print_column_index(p, 3);
+    split_index(p, 0, "first + row", 3, 3);
     p->sums = &sum;
     print_lets(p, 3, 0, 0);
     print_stores(p, 3);
@@ -543,8 +560,12 @@ static void print_epilogue(KernelPrinter *p)
     const char *sum = "acc[j]";
     p->sums = &sum;
     p->sweep = "j";
+    if (!reads_part(p, 1, 0) && !reads_part(p, 2, 0))
+        out_line(p->o, "(void)m;");
+    if (!reads_part(p, 2, 1))
+        out_line(p->o, "(void)n;");
     print_lets(p, 0, 0, 0);
-    split_index(p, 0, "m");
+    split_index(p, 0, "m", 1, 2);
     print_lets(p, 1, 0, 0);
     open_loop(p, "j", "0", "count");
     for (int l = 0; l < p->k->loops; l++)
