@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef enum Kind { FLAG, VALUE, JOINED, EITHER, OPTIONAL } Kind;
-typedef enum Use { TEXT, PLAIN, CALLER, LATER } Use;
+typedef enum Use { TEXT, NAMED, PLAIN, CALLER, LATER } Use;
 
 typedef struct Row {
     const char *title; /* of a group; then the rest is empty */

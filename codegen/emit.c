@@ -152,6 +152,25 @@ static const char *types_text(const Host *h)
     return texts[p->level][!strcmp(half, "bf16")];
 }
 
+enum { BANNER_WIDTH = 96 };
+
+/* The options that made the output what it is: always these four, and what else was given. */
+static void print_command(Host *h, Out *o)
+{
+    const Properties *p = &h->program->props;
+    const char *given = h->u->settings->command;
+    out_printf(o, " * Options: -O%d --half=%s --policy=%s --rounding=%s", p->level,
+               dtype_info[p->half].name, p->torch_policy ? "torch" : "apex",
+               p->strict ? "strict" : "fused");
+    while (given && *given) {
+        int length = (int)strcspn(given, " ");
+        out_text(o, o->column + 1 + length > BANNER_WIDTH ? "\n *         " : " ");
+        out_printf(o, "%.*s", length, given);
+        given += length + (given[length] == ' ');
+    }
+    out_text(o, "\n");
+}
+
 static void print_banner(Host *h, Out *o, int contents, int lines_before)
 {
     const Properties *p = &h->program->props;
@@ -164,9 +183,7 @@ static void print_banner(Host *h, Out *o, int contents, int lines_before)
     else
         out_line(o, " *     cc -O3 -fopenmp %s.c -lm -o %s && ./%s --help", stem, stem, stem);
     out_line(o, " *");
-    out_line(o, " * Options: -O%d --half=%s --policy=%s --rounding=%s", p->level,
-             dtype_info[p->half].name, p->torch_policy ? "torch" : "apex",
-             p->strict ? "strict" : "fused");
+    print_command(h, o);
     out_line(o, " * %lld weights; %lld bytes with gradients and optimizer states, %lld of values.",
              (long long)count_weights(h), (long long)count_bytes(h),
              (long long)h->plan->arena_bytes);
