@@ -2,15 +2,16 @@
 #include "ir/shape.h"
 #include "ir/text.h"
 #include "passes/levels.h"
-#include <stdlib.h>
+#include <limits.h>
 
 typedef struct Check {
     Program *program;
     Entry *entry;
     const char *pass; /* NULL: the program was read from text */
     Arena *arena;
-    int *made,
-        *seen; /* by parameter: the newest version made so far in the entry; the newest read */
+    int *
+        made; /* by parameter: the newest version that a node has made or seen so far in the entry */
+    int *possible; /* by parameter, before pass step: updates of its optimizer since */
 } Check;
 
 static void breach(Check *c, const Node *n, const char *rule)
@@ -76,24 +77,21 @@ static int has_param(Op op)
     return op == OP_READ || op == OP_GRADIENT || op == OP_STORE;
 }
 
-static void raise_version(Check *c, const Param *x, int version)
-{
-    if (c->made[x->index] < version)
-        c->made[x->index] = version;
-    if (c->seen[x->index] < version)
-        c->seen[x->index] = version;
-}
-
-/* Before pass step an update is that of all the optimizer's parameters. */
+/* Before pass step an update is that of all the optimizer's parameters that a gradient has reached. */
 static void update_all(Check *c, const Node *n)
 {
     Program *p = c->program;
     for (int i = 0; i < p->optimizers.n; i++) {
         const Optimizer *opt = p->optimizers.at[i];
         for (int k = 0; opt->name == n->attrs->at[0].s && k < opt->params.n; k++)
-            if (!opt->params.at[k]->frozen)
-                raise_version(c, opt->params.at[k], c->made[opt->params.at[k]->index] + 1);
+            c->possible[opt->params.at[k]->index]++;
     }
+}
+
+/* The newest version that a read may see. */
+static int last_version(const Check *c, int i)
+{
+    return c->program->stage < STEPPED ? c->made[i] + c->possible[i] : INT_MAX;
 }
 
 /* A read sees the newest version, an update or store makes one that nothing has seen before. Behind pass step
@@ -110,17 +108,15 @@ static void check_version(Check *c, const Node *n)
     int i = n->param->index, makes = n->op == OP_UPDATE || n->op == OP_STORE;
     if (!same_shape(n->type, n->param->type))
         breach(c, n, "not the shape of the parameter");
-    int is_wrong = makes                         ? n->version <= c->seen[i]
-                   : c->program->stage < STEPPED ? n->version != c->made[i]
-                                                 : n->version < c->made[i];
-    if (is_wrong)
+    if (makes ? n->version <= c->made[i]
+              : n->version < c->made[i] || n->version > last_version(c, i))
         breach(c, n,
                makes ? "an update to a version that is there already"
                      : "a read of a version that does not exist here");
-    if (makes)
-        raise_version(c, n->param, n->version);
-    else if (n->op == OP_READ && c->seen[i] < n->version)
-        c->seen[i] = n->version;
+    if (n->version <= c->made[i])
+        return;
+    c->possible[i] -= n->version - c->made[i];
+    c->made[i] = n->version;
 }
 
 static int in_list(const Str *list, int n, Str name)
@@ -294,7 +290,7 @@ void verify_program(Program *p, const char *pass)
     for (int i = 0; i < p->entries.n; i++) {
         c.entry = p->entries.at[i];
         c.made = new_array(p->arena, int, p->params.n + 1);
-        c.seen = new_array(p->arena, int, p->params.n + 1);
+        c.possible = new_array(p->arena, int, p->params.n + 1);
         for (int s = 0; s < c.entry->segments; s++)
             check_graph(&c, c.entry->segment[s]);
     }

@@ -21,7 +21,9 @@ typedef struct Sweep {
     Node **list;       /* nodes of the graph up to the loss, by id */
     char *wanted;      /* by id: depends on a parameter whose gradient is asked for */
     NodeList *flowing; /* by id: contributions so far */
-    int *updates;      /* by optimizer: how many the entry has had so far */
+    int *newest;       /* by parameter: the version that stands in this place of the entry */
+    char *pending;     /* by parameter: has a gradient that no update has used yet */
+    char *asked;       /* by optimizer: there is a backward into it */
     int count;
 } Sweep;
 
@@ -201,7 +203,8 @@ static void emit_gradients(Sweep *s, Optimizer *opt, Str scaler)
         Attr attrs[] = {attr_str(opt->name), attr_str(scaler)};
         Node *n = build(OP_GRADIENT, &g, 1, attrs_make(OP_GRADIENT, attrs, 2));
         n->param = param;
-        n->version = s->updates[opt->index];
+        n->version = s->newest[param->index];
+        s->pending[param->index] = 1;
         param->has_gradient = 1;
         graph_context(former);
     }
@@ -237,6 +240,7 @@ static void differentiate(Sweep *s, Node *old, Node *loss)
     Graph *g = graph_now();
     Str scaler = old->attrs->at[1].s;
     Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
+    s->asked[opt->index] = 1;
     s->count = loss->id + 1;
     s->list = new_array(s->scratch, Node *, s->count);
     s->wanted = new_array(s->scratch, char, s->count);
@@ -256,11 +260,31 @@ static void differentiate(Sweep *s, Node *old, Node *loss)
     emit_gradients(s, opt, scaler);
 }
 
+/* Follows the versions of parameters through the entry. */
+static void count_version(Sweep *s, const Node *old)
+{
+    if (old->op == OP_READ) {
+        int *newest = &s->newest[old->param->index];
+        if (old->version < *newest)
+            error_at(s->program->diags, CODE_RULE, old->span,
+                     "'%s#%d' is read where an update has made version %d", old->param->name,
+                     old->version, *newest);
+        *newest = old->version;
+    }
+    if (old->op != OP_UPDATE)
+        return;
+    const Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
+    for (int i = 0; i < opt->params.n; i++) {
+        int k = opt->params.at[i]->index;
+        s->newest[k] += s->pending[k];
+        s->pending[k] = 0;
+    }
+}
+
 static Node *replace_backward(Rewrite *w, Node *old, Node **in)
 {
     Sweep *s = w->data;
-    if (old->op == OP_UPDATE)
-        s->updates[find_optimizer(s->program, old->attrs->at[0].s)->index]++;
+    count_version(s, old);
     if (old->op != OP_BACKWARD)
         return NULL;
     differentiate(s, old, in[0]);
@@ -268,10 +292,12 @@ static Node *replace_backward(Rewrite *w, Node *old, Node **in)
 }
 
 /* A parameter that no loss reaches stays as it starts. */
-static void warn_unreached(Program *p, const Entry *e)
+static void warn_unreached(const Sweep *s, const Entry *e)
 {
+    Program *p = s->program;
     for (int i = 0; i < e->optimizers.n; i++)
-        for (int k = 0; k < e->optimizers.at[i]->params.n; k++) {
+        for (int k = 0; k < e->optimizers.at[i]->params.n && s->asked[e->optimizers.at[i]->index];
+             k++) {
             const Param *param = e->optimizers.at[i]->params.at[k];
             if (!param->frozen && !param->has_gradient)
                 warn_at(p->diags, CODE_UNREACHED, param->span,
@@ -287,11 +313,13 @@ void pass_autodiff(Unit *u)
         if (e->kind != ENTRY_TRAIN)
             continue;
         Sweep s = {.program = p, .entry = e, .scratch = u->scratch};
-        s.updates = new_array(u->scratch, int, p->optimizers.n + 1);
+        s.newest = new_array(u->scratch, int, p->params.n + 1);
+        s.pending = new_array(u->scratch, char, p->params.n + 1);
+        s.asked = new_array(u->scratch, char, p->optimizers.n + 1);
         Rewrite w = {.program = p, .data = &s};
         for (int k = 0; k < e->segments; k++)
             e->segment[k] = rewrite(e->segment[k], replace_backward, &w);
         if (!p->diags->errors)
-            warn_unreached(p, e);
+            warn_unreached(&s, e);
     }
 }

@@ -48,6 +48,8 @@ static void trial_open(Trial *t, uint64_t seed)
     t->entry.segment = t->segment;
     t->entry.segments = 1;
     vec_push(&t->arena, &t->program->optimizers, &t->optimizer);
+    vec_push(&t->arena, &t->entry.optimizers, &t->optimizer);
+    vec_push(&t->arena, &t->entry.reports, intern(&t->names, "loss"));
     vec_push(&t->arena, &t->program->entries, &t->entry);
     graph_open(t->segment[0]);
 }
