@@ -344,6 +344,14 @@ static bool fix_inputs(Elab *e, Layer *l, const Given *g, Node *x)
     return false;
 }
 
+/* What a layer computes carries its name until it is bound to one of the user's. */
+static Value named_after(const Layer *l, Node *n)
+{
+    if (!n->name)
+        n->name = l->name;
+    return value_node(n);
+}
+
 static Value call_linear(Elab *e, Layer *l, const CallSite *c)
 {
     Given g;
@@ -359,7 +367,7 @@ static Value call_linear(Elab *e, Layer *l, const CallSite *c)
     Node *in[] = {x, w, l->bias ? param_read(e, find_named(l, "bias")) : w};
     Attr attrs[] = {attr_bool(l->in_out), attr_bool(l->bias)};
     set_span(e, c->span);
-    return value_node(build(OP_LINEAR, in, 3, attrs_make(OP_LINEAR, attrs, 2)));
+    return named_after(l, build(OP_LINEAR, in, 3, attrs_make(OP_LINEAR, attrs, 2)));
 }
 
 static Value call_embedding(Elab *e, Layer *l, const CallSite *c)
@@ -380,7 +388,7 @@ static Value call_embedding(Elab *e, Layer *l, const CallSite *c)
     limit_classes(e, index, dim_int(e->types, l->in));
     Node *in[] = {param_read(e, find_named(l, "weight")), index};
     set_span(e, c->span);
-    return value_node(build(OP_GATHER, in, 2, NULL));
+    return named_after(l, build(OP_GATHER, in, 2, NULL));
 }
 
 /* --- models and defs --- */
