@@ -53,22 +53,16 @@ Param *param_make(Elab *e, Layer *layer, Str name, const Type *type, Init init, 
     return p;
 }
 
-int param_next_version(Elab *e, Param *p)
-{
-    for (int i = 0; i < e->run->versions.n; i++)
-        if (e->run->versions.at[i].param == p)
-            return ++e->run->versions.at[i].version;
-    VersionState fresh = {.param = p, .version = 1};
-    vec_push(e->arena, &e->run->versions, fresh);
-    return 1;
-}
-
 static int version_of(Elab *e, const Param *p)
 {
-    for (int i = 0; i < e->run->versions.n; i++)
-        if (e->run->versions.at[i].param == p)
-            return e->run->versions.at[i].version;
-    return 0;
+    return p->index < e->run->version.n ? e->run->version.at[p->index] : 0;
+}
+
+int param_next_version(Elab *e, Param *p)
+{
+    while (e->run->version.n <= p->index)
+        vec_push(e->arena, &e->run->version, 0);
+    return ++e->run->version.at[p->index];
 }
 
 Node *param_read(Elab *e, Param *p)
@@ -488,6 +482,7 @@ static Value call_model(Elab *e, Layer *layer, const CallSite *c)
     if (!layer->called)
         layer->first_call = c->span;
     layer->called = true;
+    layer->next_child = 0;
     if (outermost) {
         e->context.in_instance = 1;
         set_span(e, c->span);
@@ -496,6 +491,7 @@ static Value call_model(Elab *e, Layer *layer, const CallSite *c)
                 given[i].value.node = boundary(e, OP_ENTER, given[i].value.node, layer->instance);
     }
     Value v = inline_body(e, d, layer, layer->attrs, given, c);
+    layer->complete = true;
     if (!outermost)
         return v;
     set_span(e, c->span);
