@@ -17,8 +17,7 @@ typedef struct Pending {   /* since the last update of an optimizer */
 typedef struct Step {
     Program *program;
     Pending *pending; /* by optimizer */
-    Node **gradient;  /* by parameter: the first that is pending; NULL: none */
-    Node **sum;       /* by parameter: the sum of all that are pending */
+    Node **gradient;  /* by parameter: the one that is pending; NULL: none */
 } Step;
 
 static Optimizer *find_optimizer(Program *p, Str name)
@@ -29,10 +28,25 @@ static Optimizer *find_optimizer(Program *p, Str name)
     return NULL;
 }
 
-/* A non-finite test is needed when anything on the way to a gradient is half, or the scale is not 1. */
-static int needs_check(const Program *p)
+static const Scaler *find_scaler(const Program *p, Str name)
 {
-    return p->props.level != 0 || p->props.dynamic_scale || p->props.static_scale != 1;
+    for (int i = 0; i < p->scalers.n; i++)
+        if (p->scalers.at[i]->name == name)
+            return p->scalers.at[i];
+    return NULL;
+}
+
+/* A non-finite test is needed when anything on the way to a gradient may be half, or a scale is not 1. */
+static int needs_check(const Program *p, const Pending *pending)
+{
+    if (p->props.level != 0)
+        return 1;
+    for (int i = 0; i < pending->gradients.n; i++) {
+        const Scaler *s = find_scaler(p, pending->gradients.at[i]->attrs->at[1].s);
+        if (s && (s->dynamic || s->init != 1))
+            return 1;
+    }
+    return 0;
 }
 
 static void emit_updates(Step *s, Optimizer *opt)
@@ -52,15 +66,14 @@ static void emit_updates(Step *s, Optimizer *opt)
                         attr_str(pending->clip ? pending->clip : intern(p->names, "")),
                         attr_real(pending->limit)};
         Context former = graph_context((Context){.span = g->span, .name = g->param->local});
-        Node *update =
-            build(OP_UPDATE, &s->sum[g->param->index], 1, attrs_make(OP_UPDATE, attrs, 4));
+        Node *update = build(OP_UPDATE, &g->in[0], 1, attrs_make(OP_UPDATE, attrs, 4));
         graph_context(former);
         update->param = g->param;
         update->version = g->version + 1;
     }
     opt->clip_kind = pending->clip;
     opt->clip_limit = pending->limit;
-    opt->checks = needs_check(p);
+    opt->checks = needs_check(p, pending);
     *pending = (Pending){.clip = NULL};
 }
 
@@ -69,14 +82,12 @@ static Node *add_gradient(Step *s, Node *old, Node **in)
 {
     Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
     Pending *pending = &s->pending[opt->index];
-    int k = old->param->index;
-    Node *first = s->gradient[k];
+    Node **slot = &s->gradient[old->param->index], *first = *slot;
     if (!first) {
-        s->gradient[k] = copy_node(old, in);
-        s->sum[k] = in[0];
+        *slot = copy_node(old, in);
         pending->graph = graph_now();
-        vec_push(s->program->arena, &pending->gradients, s->gradient[k]);
-        return s->gradient[k];
+        vec_push(s->program->arena, &pending->gradients, *slot);
+        return *slot;
     }
     if (pending->graph != graph_now() || first->attrs != old->attrs) {
         error_at(s->program->diags, CODE_UNSUPPORTED, old->span,
@@ -84,8 +95,9 @@ static Node *add_gradient(Step *s, Node *old, Node **in)
                  opt->name, first->attrs != old->attrs ? "scalers" : "segments");
         return first;
     }
-    s->sum[k] = build2(OP_ADD, cast_because(s->sum[k], DT_F32, "shared"),
-                       cast_because(in[0], DT_F32, "shared"));
+    first->in[0] = build2(OP_ADD, cast_because(first->in[0], DT_F32, "shared"),
+                          cast_because(in[0], DT_F32, "shared"));
+    first->type = first->in[0]->type;
     return first;
 }
 
@@ -129,8 +141,7 @@ void pass_step(Unit *u)
             continue;
         Step s = {.program = p,
                   .pending = new_array(u->scratch, Pending, p->optimizers.n + 1),
-                  .gradient = new_array(u->scratch, Node *, p->params.n + 1),
-                  .sum = new_array(u->scratch, Node *, p->params.n + 1)};
+                  .gradient = new_array(u->scratch, Node *, p->params.n + 1)};
         Rewrite w = {.program = p, .data = &s};
         for (int k = 0; k < e->segments; k++)
             e->segment[k] = rewrite(e->segment[k], join, &w);
