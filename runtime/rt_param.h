@@ -87,27 +87,31 @@ RT_FN int rt_param_init(const RtParam *p, uint64_t seed, float *x)
     return RT_OK;
 }
 
-/* The same for weights that are kept in half precision: rounded once. */
-RT_FN int rt_param_init_half(const RtParam *p, uint64_t seed, uint16_t *x, uint16_t (*round)(float))
+/* First values of weights that are kept in half precision, before rounding; the caller frees them. */
+RT_FN int rt_param_init_wide(const RtParam *p, uint64_t seed, float **wide)
 {
-    float *wide = (float *)malloc((size_t)p->count * sizeof *wide + 1);
-    if (!wide)
-        return rt_fail(RT_SYSTEM, "out of memory");
-    int status = rt_param_init(p, seed, wide);
-    for (int64_t i = 0; i < p->count; i++)
-        x[i] = round(wide[i]);
-    free(wide);
-    return status;
+    *wide = (float *)malloc((size_t)p->count * sizeof **wide + 1);
+    return *wide ? rt_param_init(p, seed, *wide) : rt_fail(RT_SYSTEM, "out of memory");
 }
 
 RT_FN int rt_param_init_f16(const RtParam *p, uint64_t seed, uint16_t *x)
 {
-    return rt_param_init_half(p, seed, x, rt_f16_from_f32);
+    float *wide;
+    int status = rt_param_init_wide(p, seed, &wide);
+    for (int64_t i = 0; i < p->count && !status; i++)
+        x[i] = rt_f16_from_f32(wide[i]);
+    free(wide);
+    return status;
 }
 
 RT_FN int rt_param_init_bf16(const RtParam *p, uint64_t seed, uint16_t *x)
 {
-    return rt_param_init_half(p, seed, x, rt_bf16_from_f32);
+    float *wide;
+    int status = rt_param_init_wide(p, seed, &wide);
+    for (int64_t i = 0; i < p->count && !status; i++)
+        x[i] = rt_bf16_from_f32(wide[i]);
+    free(wide);
+    return status;
 }
 
 /* ---- norms ----
@@ -222,24 +226,5 @@ RT_FN RtEntry *rt_table_find(const RtTable *t, const char *name)
         if (!strcmp(t->entry[i].name, name))
             return &t->entry[i];
     return NULL;
-}
-
-/* Copies a tensor, as f32, to `values` or, where that is NULL, from `set`. */
-RT_FN int rt_table_copy(const RtTable *t, const char *name, float *values, const float *set,
-                        int64_t count)
-{
-    const RtEntry *e = rt_table_find(t, name);
-    if (!e)
-        return rt_fail(RT_USAGE, "there is no tensor '%s'", name);
-    if (rt_entry_count(e) != count)
-        return rt_fail(RT_USAGE, "tensor '%s' has %lld elements, not %lld", name,
-                       (long long)rt_entry_count(e), (long long)count);
-    if (!rt_st_is_float(e->type))
-        return rt_fail(RT_USAGE, "'%s' is a count", name);
-    if (values)
-        rt_st_convert(RT_ST_F32, values, e->type, e->data, count);
-    else
-        rt_st_convert(e->type, e->data, RT_ST_F32, set, count);
-    return RT_OK;
 }
 #endif
