@@ -140,20 +140,10 @@ static int count_runs(const Host *h, EntryKind kind)
     return count;
 }
 
-/* The function that runs all evaluations. */
-static const char *evaluate_c(Host *h)
-{
-    for (int i = 0; i < h->program->entries.n && count_runs(h, ENTRY_EVAL) == 1; i++)
-        if (runs(h, h->program->entries.at[i], ENTRY_EVAL))
-            return arena_printf(h->arena, "evaluate_%s",
-                                host_name(h, h->program->entries.at[i]->name));
-    return "evaluate";
-}
-
 static void print_evaluate_all(Host *h)
 {
     int first = 1;
-    if (count_runs(h, ENTRY_EVAL) < 2)
+    if (!count_runs(h, ENTRY_EVAL))
         return;
     out_text(h->o, "static int evaluate(State *s, const Data *d, RtRun *run)\n{\n");
     for (int i = 0; i < h->program->entries.n; i++) {
@@ -306,6 +296,15 @@ static void remember_scales(Host *h)
                      scaler_member(h, h->program->scalers.at[i]));
 }
 
+/* Is there an update that may be skipped? */
+static int can_skip(const Host *h, const Entry *e)
+{
+    for (int i = 0; i < e->optimizers.n; i++)
+        if (is_checked(h, e->optimizers.at[i]))
+            return 1;
+    return 0;
+}
+
 static void print_train(Host *h, const Entry *e)
 {
     Str m = member(h, e, e->name), name = host_name(h, e->name);
@@ -342,15 +341,16 @@ static void print_train(Host *h, const Entry *e)
     out_line(h->o, "        s->%s.epoch = batches.epoch;\n        s->%s.row = batches.row;", m, m);
     const char *value =
         shown ? arena_printf(h->arena, "(double)s->%s.%s", m, host_name(h, shown)) : "0";
-    out_line(h->o, "        status = rt_run_step_ends(run, s->%s.step, s->%s.skipped, %s, %s);", m,
-             m, value, scale_c(h, e));
-    out_line(h->o, "        if (!status && rt_run_logs(run))\n            status = log_%s(s, run);",
-             name);
+    out_line(h->o, "        rt_run_step_ends(run, s->%s.step, s->%s.skipped, %s, %s);", m, m, value,
+             scale_c(h, e));
+    out_line(h->o, "        if (rt_run_logs(run))\n            status = log_%s(s, run);", name);
+    if (can_skip(h, e))
+        out_text(h->o, "        if (!status)\n            status = rt_run_check_skips(run);\n");
     if (evals)
         out_line(h->o,
                  "        if (!status && epoch_ends && s->%s.step < s->%s.steps)\n"
-                 "            status = %s(s, d, run);",
-                 m, m, evaluate_c(h));
+                 "            status = evaluate(s, d, run);",
+                 m, m);
     print_checkpoint_due(h, e);
     out_text(h->o, "    }\n    rt_batches_close(&batches);\n    return status;\n}\n\n");
 }
@@ -483,10 +483,8 @@ static void print_work(Host *h)
         out_text(h->o, "    if (!status && rt_signal_stop())\n"
                        "        status = save_checkpoint(s, &run);\n");
     if (evals) {
-        out_line(h->o,
-                 "    if (!status && !rt_run_stopped(&run))\n"
-                 "        status = %s(s, &data, &run);",
-                 evaluate_c(h));
+        out_text(h->o, "    if (!status && !rt_run_stopped(&run))\n"
+                       "        status = evaluate(s, &data, &run);\n");
         out_text(h->o, "    rt_run_ends(&run);\n"
                        "    if (!status && !rt_run_stopped(&run)) {\n");
         print_results(h);
@@ -507,7 +505,7 @@ static void print_work(Host *h)
     out_text(h->o, "    return rt_run_close(&run, status);\n}\n");
 }
 
-void print_identity(Host *h)
+static void print_identity(Host *h)
 {
     const Properties *props = &h->program->props;
     out_line(h->o,

@@ -9,7 +9,8 @@
  *         while (step < steps && !status && !rt_run_stopped(&run)) {
  *             rt_run_step_begins(&run, epoch);
  *             ...one step...
- *             status = rt_run_step_ends(&run, step, skipped, loss, scale);
+ *             rt_run_step_ends(&run, step, skipped, loss, scale);
+ *             status = rt_run_check_skips(&run);
  *         }
  *     }
  *     return rt_run_close(&run, status);
@@ -231,9 +232,9 @@ RT_FN void rt_run_step_begins(RtRun *r, int64_t epoch)
     r->began = rt_now_ms();
 }
 
-/* Shows where training stands after `step` attempts, and stops it when too many in a row were
- * skipped. Counts, the report that is shown, and the loss scale are those after the step. */
-RT_FN int rt_run_step_ends(RtRun *r, int64_t step, int64_t skipped, double value, double scale)
+/* Shows where training stands after `step` attempts. Counts, the report that is shown, and the loss
+ * scale are those after the step. */
+RT_FN void rt_run_step_ends(RtRun *r, int64_t step, int64_t skipped, double value, double scale)
 {
     const double end = rt_now_ms();
     r->ms = end - r->began;
@@ -244,12 +245,17 @@ RT_FN int rt_run_step_ends(RtRun *r, int64_t step, int64_t skipped, double value
     r->now.value = value;
     r->now.scale = scale;
     rt_progress_show(&r->progress, &r->now, end);
-    if (r->skips_in_row >= RT_MAX_SKIPS)
-        return rt_fail(RT_STOPPED,
-                       "%s: stopped at step %lld: %d steps in a row were skipped because gradients "
-                       "were not finite; the loss scale is %.9g",
-                       r->now.entry, (long long)step, RT_MAX_SKIPS, scale);
-    return RT_OK;
+}
+
+/* Stops training when too many steps in a row were skipped. */
+RT_FN int rt_run_check_skips(const RtRun *r)
+{
+    if (r->skips_in_row < RT_MAX_SKIPS)
+        return RT_OK;
+    return rt_fail(RT_STOPPED,
+                   "%s: stopped at step %lld: %d steps in a row were skipped because gradients "
+                   "were not finite; the loss scale is %.9g",
+                   r->now.entry, (long long)r->now.step, RT_MAX_SKIPS, r->now.scale);
 }
 
 /* ---- checkpoints ---- */
