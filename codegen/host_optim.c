@@ -7,6 +7,7 @@
  *         norm; if it is not finite skip; the numbers of this step; the sweep over every group
  */
 #include "codegen/host.h"
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -98,8 +99,8 @@ static void print_hyper_locals(Host *h, const Look *l)
 {
     Out o;
     out_init(&o, h->arena);
-    for (int i = 0; i < l->info->hypers; i++)
-        out_printf(&o, "%s%s = h.%s", i ? ", " : "const float ", l->info->hyper[i],
+    for (int i = l->trust; i < l->info->hypers; i++) /* lr is not in the direction */
+        out_printf(&o, "%s%s = h.%s", i > l->trust ? ", " : "const float ", l->info->hyper[i],
                    l->info->hyper[i]);
     for (const char *d = l->info->derived; *d;) {
         int n = (int)strcspn(d, ",");
@@ -117,13 +118,15 @@ static void print_sweep_head(Host *h, const Look *l, const Pool *pool)
                l->name, pool->suffix, l->name);
     if (has_factor(l))
         out_text(h->o, "float k, ");
-    out_printf(h->o, "%s *%s weight, ", c_type(h, pool->weight), r);
+    out_printf(h->o, "%s%s *%s weight, ", l->trust ? "const " : "", c_type(h, pool->weight), r);
     if (pool->copy != DT_NONE && !l->trust)
         out_printf(h->o, "%s *%s copy, ", c_type(h, pool->copy), r);
     out_printf(h->o, "const %s *%s gradient", c_type(h, pool->gradient), r);
     for (int i = 0; i < l->info->states; i++)
         out_printf(h->o, ", float *%s %s", r, l->info->state[i]);
-    out_text(h->o, l->trust ? ", float *%s direction)\n{\n" : ")\n{\n");
+    if (l->trust)
+        out_printf(h->o, ", float *%s direction", r);
+    out_text(h->o, ")\n{\n");
 }
 
 static void print_loads(Host *h, const Look *l, const Pool *pool)
@@ -147,6 +150,17 @@ static void print_stores(Host *h, const Pool *pool)
                  convert(h, h->dialect->type[pool->copy].store, "p"));
 }
 
+/* The last statement of a row with `trust` is p = p - lr * trust * (direction). */
+static void print_direction(Host *h, const OptimInfo *info, const char *last)
+{
+    const char *factor = strstr(last, "trust * ");
+    assert(factor && "a row with trust ends in lr * trust * direction");
+    const char *text = factor + strlen("trust * ");
+    const char *statement =
+        arena_printf(h->arena, "direction[i] = %.*s", (int)strcspn(text, ";"), text);
+    print_statement(h, info, statement, strlen(statement));
+}
+
 static void print_sweep(Host *h, const Look *l, const Pool *pool)
 {
     out_printf(h->o, "\n/* %s on elements lo to hi", l->info->name);
@@ -155,7 +169,28 @@ static void print_sweep(Host *h, const Look *l, const Pool *pool)
     print_hyper_locals(h, l);
     out_text(h->o, "    for (int64_t i = lo; i < hi; i++) {\n");
     print_loads(h, l, pool);
-    print_body(h, l->info, 1);
+    const char *last = print_body(h, l->info, !l->trust);
+    if (l->trust)
+        print_direction(h, l->info, last);
+    else
+        print_stores(h, pool);
+    out_text(h->o, "    }\n}\n");
+}
+
+/* Takes the step in the direction that the sweep left. */
+static void print_apply(Host *h, const Look *l, const Pool *pool)
+{
+    const char *r = h->dialect->restrict_kw;
+    out_printf(h->o,
+               "\n/* Moves elements lo to hi by rate in their direction. */\n"
+               "%s %s_apply%s(int64_t lo, int64_t hi, float rate, %s *%s weight, ",
+               h->dialect->leaf, l->name, pool->suffix, c_type(h, pool->weight), r);
+    if (pool->copy != DT_NONE)
+        out_printf(h->o, "%s *%s copy, ", c_type(h, pool->copy), r);
+    out_printf(h->o, "const float *%s direction)\n{\n", r);
+    out_text(h->o, "    for (int64_t i = lo; i < hi; i++) {\n");
+    out_line(h->o, "        const float p = %s - rate * direction[i];",
+             convert(h, h->dialect->type[pool->weight].load, "weight[i]"));
     print_stores(h, pool);
     out_text(h->o, "    }\n}\n");
 }
@@ -269,13 +304,18 @@ static void print_prologue(Host *h, const Look *l)
         out_line(h->o, "    h.first = s->%s.step == 1 ? 1.0f : 0.0f;", l->name);
 }
 
+static int group_of(const Param *p)
+{
+    return p->group < 0 ? 0 : p->group;
+}
+
 /* Where a group's range in a pool begins and how long it is; 0 when it has no members there. */
 static int64_t group_range(const Host *h, const Pool *pool, int group, const Param **first)
 {
     int64_t begin = -1, end = pool->size;
     for (int i = 0; i < pool->params.n; i++) {
         const Param *p = pool->params.at[i];
-        int is_member = group < 0 || (p->group < 0 ? 0 : p->group) == group;
+        int is_member = group < 0 || group_of(p) == group;
         if (is_member && begin < 0) {
             begin = h->place[p->index].offset;
             *first = p;
@@ -301,14 +341,51 @@ static void print_sweep_call(Host *h, const Look *l, const Pool *pool, int group
     out_init(&o, h->arena);
     out_printf(&o, "%s_sweep%s(%slo, %shi, h, %ss->%s.weight%s", l->name, x, base, base,
                has_factor(l) ? "k, " : "", l->name, x);
-    if (pool->copy != DT_NONE)
+    if (pool->copy != DT_NONE && !l->trust)
         out_printf(&o, ", s->%s.copy%s", l->name, x);
     out_printf(&o, ", s->%s.gradient%s", l->name, x);
     for (int i = 0; i < l->info->states; i++)
         out_printf(&o, ", s->%s.%s%s", l->name, l->info->state[i], x);
+    if (l->trust)
+        out_printf(&o, ", s->%s.direction%s", l->name, x);
     const char *count =
         n == pool->size ? pool->elements : arena_printf(h->arena, "%lld", (long long)n);
     out_line(h->o, "    RT_FOR(lo, hi, %s, 4096,\n           %s));", count, o.text);
+}
+
+/* The second half of an update with `trust`: each tensor's rate, then its step. */
+static void print_apply_calls(Host *h, const Look *l, const Pool *pool, int group)
+{
+    const char *x = pool->suffix, *m = l->name;
+    int from = -1, to = 0;
+    for (int i = 0; i < pool->params.n; i++)
+        if (group < 0 || group_of(pool->params.at[i]) == group) {
+            from = from < 0 ? i : from;
+            to = i + 1;
+        }
+    if (from < 0)
+        return;
+    const char *end = to == pool->params.n ? pool->count : arena_printf(h->arena, "%d", to);
+    out_line(h->o, "    for (int i = %d; i < %s; i++) {", from, end);
+    out_line(h->o, "        const int64_t at = %s[i].offset, n = %s[i].count;", pool->table,
+             pool->table);
+    out_line(h->o,
+             "        const double weight = sqrt(rt_flat_squares_%s(s->%s.weight%s + at, n, "
+             "s->chunk));",
+             dtype_info[pool->weight].name, m, x);
+    out_line(h->o,
+             "        const double direction =\n"
+             "            sqrt(rt_flat_squares_f32(s->%s.direction%s + at, n, s->chunk));",
+             m, x);
+    out_text(h->o, "        const float rate =\n            h.lr * "
+                   "(weight > 0 && direction > 0 ? (float)(weight / direction) : 1.0f);\n");
+    const char *copy = pool->copy == DT_NONE ? "" : arena_printf(h->arena, ", s->%s.copy%s", m, x);
+    out_line(h->o,
+             "        RT_FOR(lo, hi, n, 4096,\n"
+             "               %s_apply%s(at + lo, at + hi, rate, s->%s.weight%s%s,\n"
+             "                         s->%s.direction%s));",
+             m, x, m, x, copy, m, x);
+    out_text(h->o, "    }\n");
 }
 
 /* Sets the hypers in which a group differs. */
@@ -334,8 +411,11 @@ static void print_sweep_calls(Host *h, const Look *l)
             print_group(h, l, k);
         for (int i = 0; i < h->pools.n; i++) {
             const Pool *pool = h->pools.at[i];
-            if (pool->optimizer == l->o && pool->gradient != DT_NONE)
-                print_sweep_call(h, l, pool, groups > 1 ? k : -1);
+            if (pool->optimizer != l->o || pool->gradient == DT_NONE)
+                continue;
+            print_sweep_call(h, l, pool, groups > 1 ? k : -1);
+            if (l->trust)
+                print_apply_calls(h, l, pool, groups > 1 ? k : -1);
         }
     }
 }
@@ -359,7 +439,8 @@ static void print_update(Host *h, const Look *l)
         print_norm(h, l);
     out_line(h->o, "    s->%s.lr = %s;", l->name, lr_c(h, l, NULL));
     if (l->checked)
-        out_line(h->o, "    if (!isfinite(s->%s.grad_norm))\n        return false;", l->name);
+        out_line(h->o, "    if (!isfinite(s->%s.grad_norm))\n        return false;",
+                 l->name);
     print_prologue(h, l);
     print_factor(h, l);
     print_sweep_calls(h, l);
@@ -385,8 +466,11 @@ void print_optimizers(Host *h)
         source_comment(h, o->span);
         print_hyper_struct(h, &l);
         for (int k = 0; k < h->pools.n; k++)
-            if (h->pools.at[k]->optimizer == o && h->pools.at[k]->gradient != DT_NONE)
+            if (h->pools.at[k]->optimizer == o && h->pools.at[k]->gradient != DT_NONE) {
                 print_sweep(h, &l, h->pools.at[k]);
+                if (l.trust)
+                    print_apply(h, &l, h->pools.at[k]);
+            }
         print_update(h, &l);
     }
 }

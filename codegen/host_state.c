@@ -43,8 +43,7 @@ void print_options(Host *h)
 
 static void field(Host *h, const char *declaration, const char *comment)
 {
-    out_line(h->o, comment ? "%-*s /* %s */" : "%-*s", comment ? 44 - 4 * h->o->depth : 0,
-             declaration, comment);
+    out_line(h->o, comment ? "%-40s /* %s */" : "%s", declaration, comment);
 }
 
 static const char *halves(const Pool *pool)
@@ -76,6 +75,8 @@ static void print_pool_fields(Host *h, const Pool *pool)
     for (int i = 0; i < info->states; i++)
         out_printf(h->o, "%s*%s%s%s", i ? ", " : "float ", info->state[i], x,
                    i + 1 == info->states ? ";\n" : "");
+    if (optim_derives(info, "trust"))
+        field(h, arena_printf(h->arena, "float *direction%s;", x), "of this step");
 }
 
 /* Is the norm of its gradients computed? */
@@ -123,7 +124,8 @@ static void print_entry_fields(Host *h, const Entry *e)
     out_indent(h->o, 1);
     if (e->kind == ENTRY_TRAIN) {
         field(h, "int64_t step, steps;", "attempted, planned in all");
-        field(h, "int64_t epoch, row;", "where the next step begins");
+        if (!h->prefix)
+            field(h, "int64_t epoch, row;", "where the next step begins");
         field(h, "int64_t skipped;", "steps that an optimizer skipped");
     }
     for (int i = 0; i < e->reports.n; i++)
@@ -159,6 +161,11 @@ static int has_products(const Host *h)
     return 0;
 }
 
+static int needs_chunks(const Host *h, const Optimizer *o)
+{
+    return has_norm(h, o) || optim_derives(optim_info(o->kind), "trust");
+}
+
 /* The most chunks of 4096 that a norm is added from. */
 static int64_t most_chunks(const Host *h)
 {
@@ -166,7 +173,7 @@ static int64_t most_chunks(const Host *h)
     for (int i = 0; i < h->pools.n; i++) {
         const Pool *pool = h->pools.at[i];
         int64_t chunks = (pool->size + 4095) / 4096;
-        if (pool->optimizer && pool->gradient != DT_NONE && has_norm(h, pool->optimizer) &&
+        if (pool->optimizer && pool->gradient != DT_NONE && needs_chunks(h, pool->optimizer) &&
             chunks > most)
             most = chunks;
     }
@@ -299,6 +306,8 @@ static void print_layout(Host *h)
         const OptimInfo *info = optim_info(pool->optimizer->kind);
         for (int k = 0; k < info->states; k++)
             print_cut(h, pool, info->state[k], DT_F32);
+        if (optim_derives(info, "trust"))
+            print_cut(h, pool, "direction", DT_F32);
     }
     if (most_chunks(h))
         out_line(h->o, "    s->chunk = (double *)rt_cut(b, %lld, sizeof(double));",
@@ -518,7 +527,7 @@ static void print_scalar_rows(Host *h)
     for (int i = 0; i < p->entries.n; i++) {
         static const char *const rows[] = {"step", "epoch", "row"};
         const Entry *e = p->entries.at[i];
-        for (int k = 0; e->kind == ENTRY_TRAIN && k < 3; k++)
+        for (int k = 0; e->kind == ENTRY_TRAIN && k < (h->prefix ? 1 : 3); k++)
             scalar_row(h, arena_printf(h->arena, "train/%s.%s", e->name, rows[k]), "I64",
                        arena_printf(h->arena, "%s.%s", member(h, e, e->name), rows[k]));
     }
@@ -531,7 +540,10 @@ static void print_tables(Host *h)
     for (int i = 0; i < h->pools.n; i++)
         print_pool_rows(h, h->pools.at[i]);
     print_scalar_rows(h);
-    out_text(h->o, "}\n\n/* Lists the weights of an instance, called as weight files do. */\n"
+    out_text(h->o, "}\n");
+    if (h->prefix)
+        return;
+    out_text(h->o, "\n/* Lists the weights of an instance, called as weight files do. */\n"
                    "static void weight_table(State *s, RtTable *t, const char *instance)\n{\n");
     for (int i = 0; i < h->pools.n; i++) {
         const Pool *pool = h->pools.at[i];
