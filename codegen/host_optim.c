@@ -439,7 +439,7 @@ static void print_update(Host *h, const Look *l)
         print_norm(h, l);
     out_line(h->o, "    s->%s.lr = %s;", l->name, lr_c(h, l, NULL));
     if (l->checked)
-        out_line(h->o, "    if (!isfinite(s->%s.grad_norm))\n        return false;",
+        out_line(h->o, "    if (!isfinite((float)s->%s.grad_norm))\n        return false;",
                  l->name);
     print_prologue(h, l);
     print_factor(h, l);
