@@ -2,9 +2,10 @@
  * --rounding=strict must reproduce bit for bit. It compiles the model up to pass `expand`, knows nothing of
  * kernels, buffers or emitted text, and shares only data readers, random numbers and the scaler with them.
  *
- *     interpret MODEL.amp --level=2 --half=bf16 --steps=20 --out=weights.safetensors [--scale=dynamic|N] [-DNAME=V]
+ *     interpret MODEL.amp -O2 --half=bf16 --steps=20 --out=expected [--loss-scale=dynamic|N] [--policy=torch] [-DNAME=V]
  *
- * writes every weight, optimizer state and the scale as f32, and prints one line a step: the reports as hex floats.
+ * writes expected.st, which holds what a checkpoint of the program does (weights as f32 at every level), and
+ * expected.tsv with the log's columns, but for ms_per_step. Options of the program keep their defaults.
  */
 #include "frontend/elab.h"
 #include "frontend/parse.h"
@@ -14,19 +15,30 @@
 #include "rt_csv.h"
 #include "rt_dataset.h"
 #include "rt_idx.h"
+#include "rt_log.h"
 #include "rt_npy.h"
 #include "rt_param.h"
 #include "rt_scaler.h"
 #include "rt_schedule.h"
 #include "rt_sum.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { POOLS = 8 };
+
+/* Gradients whose squares are added as one vector: those of an optimizer that are kept alike, by group. */
+typedef struct Pool {
+    DType master, copy, gradient;
+    Vec(Param *) params;
+} Pool;
 
 typedef struct Weights { /* of one parameter, row-major */
     Param *param;
     float *value, *gradient, *state[MAX_STATES];
     int64_t count;
-    int taken; /* updates so far */
+    int taken;      /* updates so far */
+    DType computed; /* type of the gradient in the graph */
 } Weights;
 
 typedef struct Run {
@@ -38,14 +50,18 @@ typedef struct Run {
     Entry *entry;
     Weights *weights; /* by parameter */
     RtScaler scaler;
-    float scale;
-    int64_t taken;
-    double beta1_pow, beta2_pow;
+    Str scaler_name;
+    float scale; /* that this step uses */
+    int64_t step, taken, skipped, epoch, row;
+    double beta1_pow, beta2_pow, grad_norm, lr, steps;
+    const Eval *eval; /* of this step */
+    int updated, was_taken;
     RtSource source;
     RtIdxFolder folder;
     RtDataset data;
-    RtPart part[8];
+    RtPart part[8], all;
     RtBatches batches;
+    FILE *log;
     void *batch[16]; /* by input of the entry */
     int64_t rows;
 } Run;
@@ -85,7 +101,11 @@ static double number(const Scalar *s, const Row *row)
         return *s->s == '-' ? -number(s->a, row) : !number(s->a, row);
     case S_BINARY: {
         double a = number(s->a, row), b = number(s->b, row);
-        return *s->s == '+' ? a + b : *s->s == '-' ? a - b : *s->s == '*' ? a * b : a / b;
+        return *s->s == '+'   ? a + b
+               : *s->s == '-' ? a - b
+               : *s->s == '*' ? a * b
+               : *s->s == '%' ? fmod(a, b)
+                              : a / b;
     }
     case S_COLUMN:
         return rt_source_value(row->source, row->row, s->from + row->element);
@@ -98,6 +118,11 @@ static double number(const Scalar *s, const Row *row)
 static const char *text_of(const Scalar *s)
 {
     return s->kind == S_OPTION ? text_of(run_now->program->options.at[s->i]->value) : s->s;
+}
+
+static int64_t whole(const Scalar *s, int64_t otherwise)
+{
+    return s ? (int64_t)number(s, NULL) : otherwise;
 }
 
 /* The first column reference below s, or NULL. */
@@ -129,7 +154,7 @@ static const RtSource *source_for(Run *r, const Dataset *d, const Field *f)
 static void load_data(Run *r, const Dataset *d)
 {
     const char *path = text_of(d->path);
-    int64_t header = d->header ? (int64_t)number(d->header, NULL) : 0;
+    int64_t header = whole(d->header, 0);
     if (d->kind == DATA_CSV)
         must(rt_csv_read(path, ',', header, &r->source), path);
     else if (d->kind == DATA_NPY)
@@ -162,10 +187,8 @@ static void load_data(Run *r, const Dataset *d)
         }
         must(rt_dataset_split(&r->data, (uint64_t)d->seed, d->splits.n, share, names, r->part),
              "split");
-    } else {
-        const char *all = d->name;
-        must(rt_dataset_cut(&r->data, 1, &rows, &all, r->part), "rows");
     }
+    must(rt_part_make(&r->all, &r->data, "all", NULL, 0, rows), "rows");
 }
 
 /* ---- parameters ---- */
@@ -193,51 +216,58 @@ static void make_weights(Run *r, uint64_t seed)
     }
 }
 
-static void give_source(void *data, const Node *n, Tensor *out)
-{
-    Run *r = data;
-    if (n->op == OP_READ) {
-        memcpy(out->f, r->weights[n->param->index].value, sizeof(float) * (size_t)out->count);
-    } else if (n->op == OP_SCALE) {
-        out->f[0] = r->scale;
-    } else if (n->op == OP_OPTION) {
-        for (int i = 0; i < r->program->options.n; i++)
-            if (r->program->options.at[i]->name == attr_s(n, "name"))
-                out->f[0] = (float)number(r->program->options.at[i]->value, NULL);
-    } else {
-        for (int i = 0; i < r->entry->inputs.n; i++) {
-            if (r->entry->inputs.at[i].name != attr_s(n, "name"))
-                continue;
-            for (int64_t k = 0; k < out->count; k++) {
-                if (out->f)
-                    out->f[k] = ((float *)r->batch[i])[k];
-                else if (n->type->dtype == DT_I64)
-                    out->i[k] = ((int64_t *)r->batch[i])[k];
-                else
-                    out->i[k] = ((int32_t *)r->batch[i])[k];
-            }
-        }
-    }
-}
-
 /* ---- the step ---- */
 
-/* Norm of all gradients of the optimizer as one vector, tensors at multiples of 32 elements, zeros between. */
-static double gradient_norm(Run *r, const Optimizer *opt)
+/* Sorts the optimizer's parameters into pools; inside one they lie by group, then as declared. */
+static int make_pools(Run *r, const Optimizer *opt, Pool *pool)
 {
-    int64_t total = 0;
-    for (int i = 0; i < opt->params.n; i++)
-        total += (r->weights[opt->params.at[i]->index].count + 31) / 32 * 32;
+    int pools = 0;
+    for (int group = 0; group < opt->groups.n || !group; group++)
+        for (int i = 0; i < opt->params.n; i++) {
+            Param *x = opt->params.at[i];
+            DType computed = r->weights[x->index].computed;
+            if ((x->group < 0 ? 0 : x->group) != group || computed == DT_NONE)
+                continue;
+            int k = 0;
+            while (k < pools && (pool[k].master != x->master || pool[k].copy != x->copy ||
+                                 pool[k].gradient != computed))
+                k++;
+            if (k == pools) {
+                pool[pools++] = (Pool){x->master, x->copy, computed, {0}};
+                assert(pools <= POOLS);
+            }
+            vec_push(&r->scratch, &pool[k].params, x);
+        }
+    return pools;
+}
+
+/* The sum of the squares of a pool: tensors at multiples of 32 elements, zeros between. */
+static double pool_squares(Run *r, const Pool *pool)
+{
+    int64_t total = 0, at = 0;
+    for (int i = 0; i < pool->params.n; i++)
+        total += (r->weights[pool->params.at[i]->index].count + 31) / 32 * 32;
     float *flat = new_array(&r->scratch, float, total + 1);
-    int64_t at = 0, chunks = rt_chunk_count(total);
-    for (int i = 0; i < opt->params.n; i++) {
-        Weights *w = &r->weights[opt->params.at[i]->index];
+    for (int i = 0; i < pool->params.n; i++) {
+        const Weights *w = &r->weights[pool->params.at[i]->index];
         memcpy(flat + at, w->gradient, sizeof(float) * (size_t)w->count);
         at += (w->count + 31) / 32 * 32;
     }
+    int64_t chunks = rt_chunk_count(total);
     double *chunk = new_array(&r->scratch, double, chunks + 1);
-    int nonfinite = rt_squares_f32(chunk, flat, total, 0, chunks);
-    return nonfinite ? INFINITY : sqrt(rt_add_chunks(chunk, chunks));
+    rt_squares_f32(chunk, flat, total, 0, chunks);
+    return rt_add_chunks(chunk, chunks);
+}
+
+/* Norm of all gradients of the optimizer, still scaled. */
+static double gradient_norm(Run *r, const Optimizer *opt)
+{
+    Pool pool[POOLS];
+    double squares = 0;
+    int pools = make_pools(r, opt, pool);
+    for (int k = 0; k < pools; k++)
+        squares += pool_squares(r, &pool[k]);
+    return sqrt(squares);
 }
 
 static double learning_rate(const Run *r, const Schedule *s, double steps)
@@ -266,7 +296,7 @@ static float trust_ratio(const Optimizer *opt, const Weights *w, const OptimElem
                          float k)
 {
     const OptimInfo *info = optim_info(opt->kind);
-    float *direction = malloc(sizeof(float) * (size_t)w->count);
+    float *direction = calloc((size_t)w->count + 1, sizeof(float));
     for (int64_t i = 0; i < w->count; i++) {
         OptimElement x =
             *common; /* with lr = trust = 1 and p = 0 the body leaves minus the direction */
@@ -326,7 +356,9 @@ static void update_weights(Run *r, const Optimizer *opt, Weights *w, float k, do
 static int take_step(Run *r, Optimizer *opt, double steps)
 {
     double norm = gradient_norm(r, opt) / (double)r->scale, coefficient = 1;
-    if (opt->checks && !isfinite(norm))
+    r->grad_norm = norm;
+    r->lr = learning_rate(r, opt->lr, steps);
+    if (opt->checks && !isfinite((float)norm)) /* a gradient may overflow by unscaling */
         return 0;
     if (opt->clip_kind && !strcmp(opt->clip_kind, "norm"))
         coefficient = fmin(1, opt->clip_limit / (norm + 1e-6));
@@ -357,9 +389,103 @@ static int take_step(Run *r, Optimizer *opt, double steps)
     return 1;
 }
 
-static void one_step(Run *r, int64_t step, uint64_t seed, double steps)
+/* Finds out of which type gradients are in the graph. */
+static void find_gradients(Run *r)
+{
+    for (int i = 0; i < r->program->params.n; i++)
+        r->weights[i].computed = DT_NONE;
+    for (Node *n = r->entry->segment[0]->first; n; n = n->next)
+        if (n->op == OP_UPDATE) {
+            r->weights[n->param->index].computed = n->in[0]->type->dtype;
+            r->scaler_name = n->attrs->at[1].s;
+        }
+}
+
+static int has_norm(const Optimizer *opt)
+{
+    return opt->checks || (opt->clip_kind && !strcmp(opt->clip_kind, "norm"));
+}
+
+static void log_names(Run *r)
+{
+    const Optimizer *opt = r->entry->optimizers.at[0];
+    fprintf(r->log, "step\tentry\tepoch\tskipped\tlr.%s", opt->name);
+    if (has_norm(opt))
+        fprintf(r->log, "\tgrad_norm.%s", opt->name);
+    fprintf(r->log, "\tscale.%s", r->scaler_name);
+    for (int i = 0; i < r->entry->reports.n; i++)
+        fprintf(r->log, "\t%s", r->entry->reports.at[i]);
+    fputc('\n', r->log);
+}
+
+static void log_real(Run *r, double x)
+{
+    fputc('\t', r->log);
+    rt_log_print_real(r->log, x, "");
+}
+
+static void log_step(Run *r, int64_t epoch, const Eval *e)
+{
+    const Optimizer *opt = r->entry->optimizers.at[0];
+    fprintf(r->log, "%lld\t%s\t%lld\t%lld", (long long)r->step, r->entry->name,
+            (long long)epoch + 1, (long long)r->skipped);
+    log_real(r, r->lr);
+    if (has_norm(opt))
+        log_real(r, r->grad_norm);
+    log_real(r, (double)r->scale);
+    for (int i = 0; i < r->entry->reports.n; i++)
+        for (Node *n = r->entry->segment[0]->first; n; n = n->next)
+            if (n->op == OP_REPORT && attr_s(n, "name") == r->entry->reports.at[i])
+                log_real(r, (double)e->value[n->id].f[0]);
+    fputc('\n', r->log);
+}
+
+/* Updates with the gradients that have been evaluated, if that has not been done in this step. */
+static void update_once(Run *r)
+{
+    if (r->updated)
+        return;
+    for (Node *n = r->entry->segment[0]->first; n; n = n->next)
+        if (n->op == OP_UPDATE)
+            memcpy(r->weights[n->param->index].gradient, r->eval->value[n->in[0]->id].f,
+                   sizeof(float) * (size_t)r->weights[n->param->index].count);
+    r->was_taken = take_step(r, r->entry->optimizers.at[0], r->steps);
+    r->updated = 1;
+}
+
+static void give_source(void *data, const Node *n, Tensor *out)
+{
+    Run *r = data;
+    if (n->op == OP_READ) {
+        if (n->version && n->param->optimizer)
+            update_once(r); /* a statement after the update */
+        memcpy(out->f, r->weights[n->param->index].value, sizeof(float) * (size_t)out->count);
+    } else if (n->op == OP_SCALE) {
+        out->f[0] = r->scale;
+    } else if (n->op == OP_OPTION) {
+        for (int i = 0; i < r->program->options.n; i++)
+            if (r->program->options.at[i]->name == attr_s(n, "name"))
+                out->f[0] = (float)number(r->program->options.at[i]->value, NULL);
+    } else {
+        for (int i = 0; i < r->entry->inputs.n; i++) {
+            if (r->entry->inputs.at[i].name != attr_s(n, "name"))
+                continue;
+            for (int64_t k = 0; k < out->count; k++) {
+                if (out->f)
+                    out->f[k] = ((float *)r->batch[i])[k];
+                else if (n->type->dtype == DT_I64)
+                    out->i[k] = ((int64_t *)r->batch[i])[k];
+                else
+                    out->i[k] = ((int32_t *)r->batch[i])[k];
+            }
+        }
+    }
+}
+
+static void one_step(Run *r, uint64_t seed)
 {
     Entry *entry = r->entry;
+    int64_t epoch = r->batches.epoch;
     must(rt_batches_next(&r->batches, &r->rows), "batch");
     for (int i = 0; i < entry->inputs.n; i++)
         rt_batches_gather(&r->batches, entry->inputs.at[i].field, r->batch[i]);
@@ -371,51 +497,101 @@ static void one_step(Run *r, int64_t step, uint64_t seed, double steps)
               .mode = EVAL_STRICT,
               .symbols = symbols,
               .seed = seed,
-              .step = (uint32_t)step,
+              .step = (uint32_t)r->step,
               .source = give_source,
               .data = r};
+    r->eval = &e;
+    r->updated = 0;
     eval_graph(&e, entry->segment[0]);
-    printf("%lld", (long long)step + 1);
-    for (Node *n = entry->segment[0]->first; n; n = n->next) {
-        if (n->op == OP_REPORT)
-            printf(" %s=%.9g", attr_s(n, "name"), (double)e.value[n->id].f[0]);
-        if (n->op == OP_UPDATE)
-            memcpy(r->weights[n->param->index].gradient, e.value[n->in[0]->id].f,
-                   sizeof(float) * (size_t)r->weights[n->param->index].count);
-    }
-    int taken = take_step(r, entry->optimizers.at[0], steps);
-    printf(" scale=%.9g skipped=%d\n", (double)r->scale, !taken);
-    rt_scaler_update(&r->scaler, !taken);
+    update_once(r);
+    rt_scaler_update(&r->scaler, !r->was_taken);
+    r->step++;
+    r->skipped += !r->was_taken;
+    r->epoch = r->batches.epoch;
+    r->row = r->batches.row;
+    log_step(r, epoch, &e);
     arena_reset(&r->scratch);
 }
 
 /* ---- start and end ---- */
 
+static void add_scalar(Run *r, RtTable *t, RtStType type, void *data, const char *format,
+                       const char *owner)
+{
+    char name[300];
+    snprintf(name, sizeof name, format, owner);
+    rt_table_scalar(t, arena_copy(&r->arena, name, strlen(name)), type, data);
+}
+
+static void add_weights(Run *r, RtTable *table, Weights *w)
+{
+    RtParam *row = new (&r->arena, RtParam);
+    row->instance = w->param->instance->name;
+    row->name = w->param->local;
+    row->rank = w->param->type->rank;
+    for (int k = 0; k < row->rank; k++)
+        row->shape[k] = dim_value(w->param->type->dim[k], NULL);
+    rt_table_add(table, w->param->is_buffer ? "buffer/" : "param/", row, "", RT_ST_F32, w->value);
+    if (!w->param->optimizer || w->computed == DT_NONE)
+        return;
+    const OptimInfo *info = optim_info(w->param->optimizer->kind);
+    for (int s = 0; s < info->states; s++) {
+        char prefix[256], suffix[64];
+        snprintf(prefix, sizeof prefix, "opt/%s/", w->param->optimizer->name);
+        snprintf(suffix, sizeof suffix, ".%s", info->state[s]);
+        rt_table_add(table, prefix, row, suffix, RT_ST_F32, w->state[s]);
+    }
+}
+
+/* What a checkpoint holds besides the tensors (CONTRACTS C7). */
+static void add_scalars(Run *r, RtTable *t)
+{
+    const Optimizer *opt = r->entry->optimizers.at[0];
+    const OptimInfo *info = optim_info(opt->kind);
+    add_scalar(r, t, RT_ST_I64, &r->taken, "opt/%s.step", opt->name);
+    if (optim_derives(info, "bc1")) {
+        add_scalar(r, t, RT_ST_F64, &r->beta1_pow, "opt/%s.beta1_pow", opt->name);
+        add_scalar(r, t, RT_ST_F64, &r->beta2_pow, "opt/%s.beta2_pow", opt->name);
+    }
+    add_scalar(r, t, RT_ST_F32, &r->scaler.scale, "scaler/%s.scale", r->scaler_name);
+    add_scalar(r, t, RT_ST_I32, &r->scaler.growth, "scaler/%s.growth", r->scaler_name);
+    add_scalar(r, t, RT_ST_I32, &r->scaler.hysteresis, "scaler/%s.hysteresis", r->scaler_name);
+    add_scalar(r, t, RT_ST_I64, &r->scaler.skips, "scaler/%s.skips", r->scaler_name);
+    add_scalar(r, t, RT_ST_I64, &r->step, "train/%s.step", r->entry->name);
+    add_scalar(r, t, RT_ST_I64, &r->epoch, "train/%s.epoch", r->entry->name);
+    add_scalar(r, t, RT_ST_I64, &r->row, "train/%s.row", r->entry->name);
+}
+
 static void write_state(Run *r, const char *path)
 {
     RtTable table = {0};
-    for (int i = 0; i < r->program->params.n; i++) {
-        Weights *w = &r->weights[i];
-        RtParam row = {.instance = w->param->instance->name,
-                       .name = w->param->local,
-                       .rank = w->param->type->rank};
-        for (int k = 0; k < row.rank; k++)
-            row.shape[k] = dim_value(w->param->type->dim[k], NULL);
-        RtParam *kept = new (&r->arena, RtParam);
-        *kept = row;
-        rt_table_add(&table, "param/", kept, "", RT_ST_F32, w->value);
-        const OptimInfo *info = w->param->optimizer ? optim_info(w->param->optimizer->kind) : NULL;
-        for (int s = 0; info && s < info->states; s++) {
-            char prefix[256], suffix[64];
-            snprintf(prefix, sizeof prefix, "opt/%s/", w->param->optimizer->name);
-            snprintf(suffix, sizeof suffix, ".%s", info->state[s]);
-            rt_table_add(&table, prefix, kept, suffix, RT_ST_F32, w->state[s]);
-        }
-    }
+    for (int i = 0; i < r->program->params.n; i++)
+        add_weights(r, &table, &r->weights[i]);
+    add_scalars(r, &table);
     must(rt_table_status(&table), path);
     RtPair none = {0};
     must(rt_entries_write(path, table.entry, table.count, &none, 0, false), path);
     rt_table_free(&table);
+}
+
+/* The scaler as the emitted program starts it. */
+static RtScaler start_scaler(const Scaler *s)
+{
+    static const char *const modes[] = {"ampc", "apex", "torch", "megatron", "deepspeed", "flax"};
+    if (!s->dynamic)
+        return rt_scaler_make_static((float)s->init);
+    int mode = 0;
+    for (int i = 0; i < RT_SCALER_MODES; i++)
+        if (!strcmp(s->mode, modes[i]))
+            mode = i;
+    RtScaler made = rt_scaler_make(mode);
+    made.scale = (float)s->init;
+    made.factor = (float)s->factor;
+    made.floor = (float)s->low;
+    made.limit = (float)s->high;
+    made.window = (int32_t)s->window;
+    made.hysteresis = made.hysteresis_full = (int32_t)s->hysteresis;
+    return made;
 }
 
 static void compile(Run *r, const char *path, const Settings *settings, const ElabOptions *options)
@@ -457,63 +633,79 @@ static const char *value_of(int argc, char **argv, const char *name)
     return NULL;
 }
 
+static const char *text_after(int argc, char **argv, const char *name, const char *otherwise)
+{
+    const char *text = value_of(argc, argv, name);
+    return text ? text : otherwise;
+}
+
+static void read_settings(Settings *settings, int argc, char **argv)
+{
+    const char *half = value_of(argc, argv, "--half=");
+    settings->level = atoi(text_after(argc, argv, "-O", "1"));
+    settings->half = half ? dtype_find(half) : DT_NONE;
+    settings->half_given = half != NULL;
+    settings->torch_policy = !strcmp(text_after(argc, argv, "--policy=", "apex"), "torch");
+    settings->policy_given = 1;
+    settings->loss_scale = value_of(argc, argv, "--loss-scale=");
+}
+
+/* Data, first weights and scaler of the first train. */
+static void start(Run *r, uint64_t seed)
+{
+    Program *p = r->program;
+    Entry *entry = r->entry;
+    load_data(r, entry->dataset);
+    make_weights(r, seed);
+    find_gradients(r);
+    for (int i = 0; i < p->scalers.n; i++)
+        if (p->scalers.at[i]->name == r->scaler_name)
+            r->scaler = start_scaler(p->scalers.at[i]);
+    r->beta1_pow = r->beta2_pow = 1;
+    int flags = (entry->shuffle ? RT_SHUFFLE : 0) | (entry->drop_last ? RT_DROP_LAST : 0);
+    const RtPart *part = entry->split < 0 ? &r->all : &r->part[entry->split];
+    must(rt_batches_open(&r->batches, part, entry->batch, flags, seed), "batches");
+    for (int i = 0; i < entry->inputs.n; i++) {
+        const RtField *f = &r->data.field[entry->inputs.at[i].field];
+        r->batch[i] = arena_alloc(&r->arena, (size_t)(entry->batch * f->width) * 8);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static Run run;
-    const char *defines[32], *text;
+    const char *defines[32], *out;
+    char path[1024];
     Run *r = run_now = &run;
     ElabOptions options = {.defines = defines};
-    Settings settings = {.level = 1,
-                         .half = DT_NONE,
-                         .strict = 1,
+    Settings settings = {.strict = 1,
+                         .rounding_given = 1,
                          .keep_norm_f32 = UNSET,
                          .master_weights = UNSET,
                          .cast_model_type = DT_NONE,
                          .verify = 1};
-    if (argc < 2)
+    if (argc < 2 || !(out = value_of(argc, argv, "--out=")))
         return 2;
-    if ((text = value_of(argc, argv, "--level=")))
-        settings.level = atoi(text);
-    if ((text = value_of(argc, argv, "--half=")))
-        settings.half = dtype_find(text);
-    if ((text = value_of(argc, argv, "--policy=")))
-        settings.torch_policy = !strcmp(text, "torch");
-    settings.loss_scale = value_of(argc, argv, "--scale=");
+    read_settings(&settings, argc, argv);
     for (int i = 2; i < argc && options.define_count < 32; i++)
         if (!strncmp(argv[i], "-D", 2))
             defines[options.define_count++] = argv[i] + 2;
     compile(r, argv[1], &settings, &options);
+    for (int i = 0; i < r->program->entries.n && !r->entry; i++)
+        if (r->program->entries.at[i]->kind == ENTRY_TRAIN)
+            r->entry = r->program->entries.at[i];
 
-    Program *p = r->program;
-    for (int i = 0; i < p->entries.n && !r->entry; i++)
-        if (p->entries.at[i]->kind == ENTRY_TRAIN)
-            r->entry = p->entries.at[i];
-    uint64_t seed = r->entry->seed ? (uint64_t)number(r->entry->seed, NULL) : 0;
-    load_data(r, r->entry->dataset);
-    make_weights(r, seed);
-    r->scaler = p->props.dynamic_scale ? rt_scaler_make(RT_SCALER_AMPC)
-                                       : rt_scaler_make_static((float)p->props.static_scale);
-    for (int i = 0; i < p->scalers.n; i++) {
-        Scaler *s = p->scalers.at[i];
-        r->scaler =
-            s->dynamic ? rt_scaler_make(RT_SCALER_AMPC) : rt_scaler_make_static((float)s->init);
-        if (s->dynamic) {
-            r->scaler.scale = (float)s->init;
-            r->scaler.window = (int32_t)s->window;
-        }
-    }
-    r->beta1_pow = r->beta2_pow = 1;
-    int flags = (r->entry->shuffle ? RT_SHUFFLE : 0) | (r->entry->drop_last ? RT_DROP_LAST : 0);
-    must(rt_batches_open(&r->batches, &r->part[r->entry->split], r->entry->batch, flags, seed),
-         "batches");
-    for (int i = 0; i < r->entry->inputs.n; i++) {
-        const RtField *f = &r->data.field[r->entry->inputs.at[i].field];
-        r->batch[i] = arena_alloc(&r->arena, (size_t)(r->entry->batch * f->width) * 8);
-    }
-    int64_t steps = (text = value_of(argc, argv, "--steps=")) ? atoll(text) : 10;
-    for (int64_t step = 0; step < steps; step++)
-        one_step(r, step, seed, (double)steps);
-    if ((text = value_of(argc, argv, "--out=")))
-        write_state(r, text);
+    uint64_t seed = (uint64_t)whole(r->entry->seed, 0);
+    start(r, seed);
+    snprintf(path, sizeof path, "%s.tsv", out);
+    if (!(r->log = fopen(path, "w")))
+        return 3;
+    log_names(r);
+    r->steps = atof(text_after(argc, argv, "--steps=", "10"));
+    while ((double)r->step < r->steps)
+        one_step(r, seed);
+    fclose(r->log);
+    snprintf(path, sizeof path, "%s.st", out);
+    write_state(r, path);
     return 0;
 }
