@@ -138,6 +138,8 @@ static void emit(Compilation *c, Unit *u)
     }
     case EMIT_IR:
         program_print(&c->output, c->program, PRINT_SPANS);
+        if (u->plan)
+            plan_dump(&c->output, c->program, u->plan);
         break;
     case EMIT_TYPES:
         print_types(&c->output, c->program);

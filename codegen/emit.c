@@ -14,42 +14,45 @@ enum { COLUMNS = 100 };
 
 /* ---- long lines ---- */
 
-/* The best place to break a line at: after a comma or space outside strings, as far right as fits;
+/* The best place to break a line at: after a comma, or an operator, outside strings. Breaks between
+ * the outer parts of a call or row are better than those inside; else the last that fits is best.
  * *indent becomes the column of what follows. 0: there is none. */
-static size_t break_place(const char *line, size_t bytes, size_t *indent)
+static size_t break_place(const char *line, size_t bytes, int continued, size_t *indent)
 {
-    size_t open[32], depth = 0, best = 0, lead = strspn(line, " ");
+    enum { DEPTH = 16, EARLY = 50 };
+    size_t open[DEPTH], place[DEPTH] = {0}, depth = 0, lead = strspn(line, " ");
     int in_string = 0;
-    for (size_t i = lead; i < bytes && i < COLUMNS; i++) {
-        if (line[i] == '"' && (i == 0 || line[i - 1] != '\\'))
+    open[depth] = continued ? lead : lead + 4;
+    for (size_t i = lead; i < bytes && i <= COLUMNS; i++) {
+        if (line[i] == '"' && line[i - 1] != '\\')
             in_string = !in_string;
         if (in_string)
             continue;
-        if ((line[i] == '(' || line[i] == '{') && depth < 32)
-            open[depth++] = i + 1;
+        if ((line[i] == '(' || line[i] == '{') && depth + 1 < DEPTH)
+            open[++depth] = i + 1;
         else if ((line[i] == ')' || line[i] == '}') && depth)
             depth--;
-        else if (line[i] == ' ' && i > lead && line[i - 1] == ',' && depth) {
-            best = i + 1;
-            *indent = open[depth - 1];
-        } else if (line[i] == ' ' && i > lead + 20 && strchr("+-*/=|&?:", line[i - 1]) && !depth) {
-            best = i + 1;
-            *indent = lead + 4;
-        } else if (line[i] == ' ' && i > lead + 20 && strchr("+-*/=|&?:", line[i - 1]) &&
-                   best < 40) {
-            best = i + 1;
-            *indent = open[depth - 1];
-        }
+        else if (line[i] == ' ' && i > lead && line[i - 1] == ',')
+            place[depth] = i + 1;
+        else if (line[i] == ' ' && i > lead && strchr("+-*/=|&?:", line[i - 1]) &&
+                 place[depth] <= EARLY)
+            place[depth] = i + 1;
     }
-    return best;
+    size_t best = 0;
+    for (size_t d = 0; d < DEPTH; d++)
+        if (place[d] > EARLY || place[d] > place[best])
+            if (place[best] <= EARLY)
+                best = d;
+    *indent = open[best];
+    return place[best];
 }
 
 /* Writes a line, broken where it is too long. */
 static void wrap_line(Out *o, const char *line, size_t bytes)
 {
     char rest[4096];
-    while (bytes > COLUMNS && bytes < sizeof rest) {
-        size_t indent = 0, at = break_place(line, bytes, &indent);
+    for (int continued = 0; bytes > COLUMNS && bytes < sizeof rest; continued = 1) {
+        size_t indent = 0, at = break_place(line, bytes, continued, &indent);
         if (!at || at <= indent)
             break;
         out_printf(o, "%.*s\n", (int)(at - 1), line);
@@ -264,6 +267,7 @@ static Host host_make(Unit *u, const char *prefix)
               .dialect = &dialect_c,
               .prefix = prefix ? intern(u->names, prefix) : NULL};
     make_pools(&h);
+    name_parameters(&h);
     return h;
 }
 
@@ -297,6 +301,14 @@ void emit_program(Unit *u, Out *o)
 
 void emit_lib(Unit *u, const char *prefix, Out *c, Out *header)
 {
-    (void)prefix, (void)c, (void)header;
-    error_at(u->diags, CODE_UNSUPPORTED, (Span){0}, "not supported yet: --emit=lib");
+    Host h = host_make(u, prefix);
+    Out text, head;
+    out_init(&text, u->arena);
+    out_init(&head, u->arena);
+    h.o = &text;
+    print_header(&h, &head);
+    wrap_text(header, head.text);
+    print_model(&h);
+    print_library(&h);
+    assemble(&h, text.text, c);
 }

@@ -9,6 +9,10 @@
 
 void section(Host *h, const char *title)
 {
+    while (h->o->size > 1 && !strcmp(h->o->text + h->o->size - 2, "\n\n")) {
+        h->o->text[--h->o->size] = '\0';
+        h->o->line--;
+    }
     out_line(h->o, "\n/* ---- %s ---- */", title);
     Section s = {title, h->o->line - 1};
     vec_push(h->arena, &h->sections, s);
@@ -411,6 +415,31 @@ int entry_symbols(const Host *h, const Entry *e, int *symbols, int room)
     return count;
 }
 
+/* Gives the buffer this name; one that had it takes the other. */
+static void rename_buffer(EntryPlan *plan, Buffer *b, Str name)
+{
+    for (int i = 0; i < plan->buffers.n; i++)
+        if (plan->buffers.at[i]->name == name)
+            plan->buffers.at[i]->name = b->name;
+    b->name = name;
+}
+
+/* Inputs and results are called exactly as the user called them: they are parameters. */
+void name_parameters(Host *h)
+{
+    for (int i = 0; i < h->program->entries.n; i++) {
+        const Entry *e = h->program->entries.at[i];
+        EntryPlan *plan = &h->plan->entry[i];
+        for (int k = 0; k < plan->buffers.n; k++) {
+            Buffer *b = plan->buffers.at[k];
+            if (b->kind == BUFFER_INPUT)
+                rename_buffer(plan, b, host_name(h, e->inputs.at[b->index].name));
+            if (b->kind == BUFFER_RESULT)
+                rename_buffer(plan, b, host_name(h, e->results.at[b->index]));
+        }
+    }
+}
+
 Str input_name(Host *h, const Entry *e, int i)
 {
     const EntryPlan *plan = plan_of(h, e);
@@ -420,7 +449,7 @@ Str input_name(Host *h, const Entry *e, int i)
     return host_name(h, e->inputs.at[i].name);
 }
 
-static Str result_name(Host *h, const Entry *e, int i)
+Str result_name(Host *h, const Entry *e, int i)
 {
     const EntryPlan *plan = plan_of(h, e);
     for (int k = 0; k < plan->buffers.n; k++)

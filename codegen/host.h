@@ -102,6 +102,7 @@ static inline EntryPlan *plan_of(const Host *h, const Entry *e)
 }
 
 void make_pools(Host *h);
+void name_parameters(Host *h);
 void print_options(Host *h);
 void print_state(Host *h);
 void print_parameters(Host *h);
@@ -111,7 +112,8 @@ void print_steps(Host *h);
 void print_data(Host *h);
 void print_main(Host *h);
 void print_library(Host *h);
-void print_header(Host *h);
+void print_header(Host *h, Out *o);
+void print_identity(Host *h); /* which program a checkpoint belongs to */
 
 /* Symbols (run-time dimensions) of an entry's inputs, in order of appearance. */
 int entry_symbols(const Host *h, const Entry *e, int *symbols, int room);
@@ -120,4 +122,5 @@ const char *step_parameters(Host *h, const Entry *e);
 DType input_dtype(const EntryInput *in); /* of the data that the caller hands in */
 /* The name of input i in the step. */
 Str input_name(Host *h, const Entry *e, int i);
+Str result_name(Host *h, const Entry *e, int i);
 #endif

@@ -140,10 +140,20 @@ static int count_runs(const Host *h, EntryKind kind)
     return count;
 }
 
+/* The function that runs all evaluations. */
+static const char *evaluate_c(Host *h)
+{
+    for (int i = 0; i < h->program->entries.n && count_runs(h, ENTRY_EVAL) == 1; i++)
+        if (runs(h, h->program->entries.at[i], ENTRY_EVAL))
+            return arena_printf(h->arena, "evaluate_%s",
+                                host_name(h, h->program->entries.at[i]->name));
+    return "evaluate";
+}
+
 static void print_evaluate_all(Host *h)
 {
     int first = 1;
-    if (!count_runs(h, ENTRY_EVAL))
+    if (count_runs(h, ENTRY_EVAL) < 2)
         return;
     out_text(h->o, "static int evaluate(State *s, const Data *d, RtRun *run)\n{\n");
     for (int i = 0; i < h->program->entries.n; i++) {
@@ -349,8 +359,8 @@ static void print_train(Host *h, const Entry *e)
     if (evals)
         out_line(h->o,
                  "        if (!status && epoch_ends && s->%s.step < s->%s.steps)\n"
-                 "            status = evaluate(s, d, run);",
-                 m, m);
+                 "            status = %s(s, d, run);",
+                 m, m, evaluate_c(h));
     print_checkpoint_due(h, e);
     out_text(h->o, "    }\n    rt_batches_close(&batches);\n    return status;\n}\n\n");
 }
@@ -483,8 +493,10 @@ static void print_work(Host *h)
         out_text(h->o, "    if (!status && rt_signal_stop())\n"
                        "        status = save_checkpoint(s, &run);\n");
     if (evals) {
-        out_text(h->o, "    if (!status && !rt_run_stopped(&run))\n"
-                       "        status = evaluate(s, &data, &run);\n");
+        out_line(h->o,
+                 "    if (!status && !rt_run_stopped(&run))\n"
+                 "        status = %s(s, &data, &run);",
+                 evaluate_c(h));
         out_text(h->o, "    rt_run_ends(&run);\n"
                        "    if (!status && !rt_run_stopped(&run)) {\n");
         print_results(h);
@@ -505,7 +517,7 @@ static void print_work(Host *h)
     out_text(h->o, "    return rt_run_close(&run, status);\n}\n");
 }
 
-static void print_identity(Host *h)
+void print_identity(Host *h)
 {
     const Properties *props = &h->program->props;
     out_line(h->o,

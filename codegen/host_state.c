@@ -43,7 +43,8 @@ void print_options(Host *h)
 
 static void field(Host *h, const char *declaration, const char *comment)
 {
-    out_line(h->o, comment ? "%-40s /* %s */" : "%s", declaration, comment);
+    out_line(h->o, comment ? "%-*s /* %s */" : "%-*s", comment ? 44 - 4 * h->o->depth : 0,
+             declaration, comment);
 }
 
 static const char *halves(const Pool *pool)
@@ -124,8 +125,7 @@ static void print_entry_fields(Host *h, const Entry *e)
     out_indent(h->o, 1);
     if (e->kind == ENTRY_TRAIN) {
         field(h, "int64_t step, steps;", "attempted, planned in all");
-        if (!h->prefix)
-            field(h, "int64_t epoch, row;", "where the next step begins");
+        field(h, "int64_t epoch, row;", "where the next step begins");
         field(h, "int64_t skipped;", "steps that an optimizer skipped");
     }
     for (int i = 0; i < e->reports.n; i++)
@@ -527,7 +527,7 @@ static void print_scalar_rows(Host *h)
     for (int i = 0; i < p->entries.n; i++) {
         static const char *const rows[] = {"step", "epoch", "row"};
         const Entry *e = p->entries.at[i];
-        for (int k = 0; e->kind == ENTRY_TRAIN && k < (h->prefix ? 1 : 3); k++)
+        for (int k = 0; e->kind == ENTRY_TRAIN && k < 3; k++)
             scalar_row(h, arena_printf(h->arena, "train/%s.%s", e->name, rows[k]), "I64",
                        arena_printf(h->arena, "%s.%s", member(h, e, e->name), rows[k]));
     }
@@ -540,10 +540,7 @@ static void print_tables(Host *h)
     for (int i = 0; i < h->pools.n; i++)
         print_pool_rows(h, h->pools.at[i]);
     print_scalar_rows(h);
-    out_text(h->o, "}\n");
-    if (h->prefix)
-        return;
-    out_text(h->o, "\n/* Lists the weights of an instance, called as weight files do. */\n"
+    out_text(h->o, "}\n\n/* Lists the weights of an instance, called as weight files do. */\n"
                    "static void weight_table(State *s, RtTable *t, const char *instance)\n{\n");
     for (int i = 0; i < h->pools.n; i++) {
         const Pool *pool = h->pools.at[i];

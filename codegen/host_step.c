@@ -84,17 +84,45 @@ static void declare(Host *h, const Entry *e, const Buffer *b)
     }
 }
 
-static void declare_buffers(Host *h, const Entry *e, const char *body)
+/* Weights and gradients in the order in which they lie in memory, values as they are made. */
+static int comes_before(const Host *h, const Buffer *a, const Buffer *b)
+{
+    const ParamPlace *x = &h->place[a->param->index], *y = &h->place[b->param->index];
+    return x->pool == y->pool && x->offset < y->offset;
+}
+
+static void sort_params(const Host *h, Buffer **buffers, int count)
+{
+    for (int i = 1; i < count; i++) {
+        Buffer *b = buffers[i];
+        int k = i;
+        for (; k > 0 && comes_before(h, b, buffers[k - 1]); k--)
+            buffers[k] = buffers[k - 1];
+        buffers[k] = b;
+    }
+}
+
+/* Declares the buffers of one kind that the body names. */
+static void declare_kind(Host *h, const Entry *e, BufferKind kind, const char *body)
 {
     const EntryPlan *plan = plan_of(h, e);
+    Buffer **found = new_array(h->arena, Buffer *, plan->buffers.n + 1);
+    int count = 0;
+    for (int i = 0; i < plan->buffers.n; i++)
+        if (plan->buffers.at[i]->kind == kind && text_names(body, plan->buffers.at[i]->name))
+            found[count++] = plan->buffers.at[i];
+    if (kind == BUFFER_PARAM || kind == BUFFER_GRADIENT)
+        sort_params(h, found, count);
+    for (int i = 0; i < count; i++)
+        declare(h, e, found[i]);
+}
+
+static void declare_buffers(Host *h, const Entry *e, const char *body)
+{
     static const BufferKind order[] = {BUFFER_PARAM,  BUFFER_GRADIENT, BUFFER_SCALE,
                                        BUFFER_OPTION, BUFFER_ARENA,    BUFFER_REPORT};
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-        for (int i = 0; i < plan->buffers.n; i++) {
-            const Buffer *b = plan->buffers.at[i];
-            if (b->kind == order[k] && text_names(body, b->name))
-                declare(h, e, b);
-        }
+        declare_kind(h, e, order[k], body);
     if (text_names(body, "scratch"))
         out_text(h->o, "    const RtScratch scratch = s->scratch;\n");
     if (text_names(body, "seed"))

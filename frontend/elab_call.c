@@ -302,12 +302,12 @@ static Value call_name(Elab *e, const CallSite *c, const char *name)
     const Binding *b = c->callee->kind == EXPR_NAME ? find_binding(e, c->callee->name) : NULL;
     if (b && b->value.kind == VAL_LAYER)
         return call_layer(e, b->value.layer, c);
-    if (b && (is_error(b->value) || !is_builtin(name))) {
-        if (!is_error(b->value))
-            elab_error(e, CODE_TYPE, c->callee->span, "'%s' is %s and cannot be called", name,
-                       value_text(e, &b->value));
+    bool is_wrong = b && !b->param && is_error(b->value); /* reported where it was bound */
+    if (b && !is_wrong && !is_builtin(name))
+        elab_error(e, CODE_TYPE, c->callee->span, "'%s' is %s and cannot be called", name,
+                   b->param ? "a parameter" : value_text(e, &b->value));
+    if (b && (is_wrong || !is_builtin(name)))
         return value_error();
-    }
     Decl *d = find_decl(e->module, name);
     if (d)
         return call_decl(e, c, d);

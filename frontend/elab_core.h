@@ -143,12 +143,13 @@ struct Layer {
     Span first_call;
     Value *attrs; /* in the order of the model's signature or of the layer's attributes */
     Vec(Layer *) children;
+    int next_child; /* that the call being elaborated declares, if it goes like the one before */
     Vec(Param *) params;
     int64_t in; /* LINEAR: fixed by the first call; 0: not yet. EMBEDDING: rows */
     int64_t out;
     bool bias, in_out;
-    InitRule *init; /* NULL: the default */
-    bool called;
+    InitRule *init;        /* NULL: the default */
+    bool called, complete; /* complete: the first call has ended */
 };
 
 /* What is known about an optimizer while a step is elaborated. */
@@ -166,12 +167,6 @@ typedef struct ScalerState {
     bool used;
 } ScalerState;
 
-/* How often a parameter was updated, or a buffer stored, so far in this entry. */
-typedef struct VersionState {
-    Param *param;
-    int version;
-} VersionState;
-
 typedef struct DrawState {
     Str base; /* "net.dropout" */
     int count;
@@ -182,7 +177,8 @@ typedef struct Run {
     Entry *entry;
     Vec(OptimizerState) optimizers;
     Vec(ScalerState) scalers;
-    Vec(VersionState) versions;
+    Vec(int)
+        version; /* by parameter index: updates and stores so far; may be shorter than the parameters */
     Vec(DrawState) draws;
     bool order_unknown; /* something of the step is not supported: no complaints about its order */
 } Run;

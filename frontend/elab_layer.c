@@ -53,22 +53,16 @@ Param *param_make(Elab *e, Layer *layer, Str name, const Type *type, Init init, 
     return p;
 }
 
-int param_next_version(Elab *e, Param *p)
-{
-    for (int i = 0; i < e->run->versions.n; i++)
-        if (e->run->versions.at[i].param == p)
-            return ++e->run->versions.at[i].version;
-    VersionState fresh = {.param = p, .version = 1};
-    vec_push(e->arena, &e->run->versions, fresh);
-    return 1;
-}
-
 static int version_of(Elab *e, const Param *p)
 {
-    for (int i = 0; i < e->run->versions.n; i++)
-        if (e->run->versions.at[i].param == p)
-            return e->run->versions.at[i].version;
-    return 0;
+    return p->index < e->run->version.n ? e->run->version.at[p->index] : 0;
+}
+
+int param_next_version(Elab *e, Param *p)
+{
+    while (e->run->version.n <= p->index)
+        vec_push(e->arena, &e->run->version, 0);
+    return ++e->run->version.at[p->index];
 }
 
 Node *param_read(Elab *e, Param *p)
@@ -344,6 +338,14 @@ static bool fix_inputs(Elab *e, Layer *l, const Given *g, Node *x)
     return false;
 }
 
+/* What a layer computes carries its name until it is bound to one of the user's. */
+static Value named_after(const Layer *l, Node *n)
+{
+    if (!n->name)
+        n->name = l->name;
+    return value_node(n);
+}
+
 static Value call_linear(Elab *e, Layer *l, const CallSite *c)
 {
     Given g;
@@ -359,7 +361,7 @@ static Value call_linear(Elab *e, Layer *l, const CallSite *c)
     Node *in[] = {x, w, l->bias ? param_read(e, find_named(l, "bias")) : w};
     Attr attrs[] = {attr_bool(l->in_out), attr_bool(l->bias)};
     set_span(e, c->span);
-    return value_node(build(OP_LINEAR, in, 3, attrs_make(OP_LINEAR, attrs, 2)));
+    return named_after(l, build(OP_LINEAR, in, 3, attrs_make(OP_LINEAR, attrs, 2)));
 }
 
 static Value call_embedding(Elab *e, Layer *l, const CallSite *c)
@@ -380,7 +382,7 @@ static Value call_embedding(Elab *e, Layer *l, const CallSite *c)
     limit_classes(e, index, dim_int(e->types, l->in));
     Node *in[] = {param_read(e, find_named(l, "weight")), index};
     set_span(e, c->span);
-    return value_node(build(OP_GATHER, in, 2, NULL));
+    return named_after(l, build(OP_GATHER, in, 2, NULL));
 }
 
 /* --- models and defs --- */
@@ -480,6 +482,7 @@ static Value call_model(Elab *e, Layer *layer, const CallSite *c)
     if (!layer->called)
         layer->first_call = c->span;
     layer->called = true;
+    layer->next_child = 0;
     if (outermost) {
         e->context.in_instance = 1;
         set_span(e, c->span);
@@ -488,6 +491,7 @@ static Value call_model(Elab *e, Layer *layer, const CallSite *c)
                 given[i].value.node = boundary(e, OP_ENTER, given[i].value.node, layer->instance);
     }
     Value v = inline_body(e, d, layer, layer->attrs, given, c);
+    layer->complete = true;
     if (!outermost)
         return v;
     set_span(e, c->span);

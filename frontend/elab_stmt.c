@@ -98,8 +98,14 @@ static void exec_param(Elab *e, const Stmt *s)
     find_binding(e, s->name)->param = p;
 }
 
-static Layer *find_child(const Layer *layer, Str name)
+/* A child by name: nearly always the next one, in the order of the call before. */
+static Layer *find_child(Layer *layer, Str name)
 {
+    int next = layer->next_child;
+    if (next < layer->children.n && layer->children.at[next]->name == name)
+        return layer->children.at[layer->next_child++];
+    if (next == layer->children.n && !layer->complete)
+        return NULL;
     for (int i = 0; i < layer->children.n; i++)
         if (layer->children.at[i]->name == name)
             return layer->children.at[i];
@@ -113,8 +119,10 @@ static Layer *layer_again(Elab *e, const Stmt *s, Str name)
     if (child)
         return child;
     child = layer_make(e, name, parent, parent->instance, &s->call, s->name_span);
-    if (child)
+    if (child) {
         vec_push(e->arena, &parent->children, child);
+        parent->next_child = parent->children.n;
+    }
     return child;
 }
 

@@ -52,6 +52,8 @@ static void put_exact(Tensor *out, int64_t at, double value, double error)
 {
     out->d[at] = value;
     out->bound[at] = error + storage_error(out->type->dtype, fabs(value) + error);
+    if (isnan(out->bound[at]))
+        out->bound[at] = INFINITY;
 }
 
 /* Walks the elements of a shape and keeps the offset of every operand, broadcast dimensions standing still. */
@@ -92,26 +94,61 @@ static void walk_next(Walk *w)
     }
 }
 
-/* Largest change of the cell when each operand moves by its bound. */
-static double corner_error(Op op, const double *x, const double *error, int n, double p, double q,
-                           double middle)
+/* Where an operand is tried: at the ends of its interval, and, when that is wide, between them too, since the
+ * cell need not be monotone there. */
+static int trial_points(double x, double error, double *point)
 {
-    double worst = 0;
-    for (int corner = 1; corner < 1 << (2 * n); corner++) {
-        double y[3] = {x[0], x[1], x[2]};
-        int skip = 0;
-        for (int k = 0; k < n; k++) {
-            int move = corner >> (2 * k) & 3;
-            skip |= move == 3 || (move && error[k] == 0);
-            y[k] += move == 1 ? error[k] : move == 2 ? -error[k] : 0;
+    int n = 0;
+    point[n++] = x;
+    if (!(error > 0))
+        return n;
+    point[n++] = x - error;
+    point[n++] = x + error;
+    if (error > 0x1p-6 && error < INFINITY)
+        for (int i = 1; i < 8; i++) {
+            point[n++] = x - error * i / 8;
+            point[n++] = x + error * i / 8;
         }
-        if (skip)
-            continue;
-        double change = fabs(cell_double(op, y[0], y[1], y[2], p, q) - middle);
-        if (!(change <= worst))
-            worst = isnan(change) ? INFINITY : change;
-    }
+    return n;
+}
+
+/* Largest change of the cell when each operand moves by up to its bound. */
+static double moved_cell(Op op, const double *x, const double *error, int n, double p, double q,
+                         double middle)
+{
+    double point[3][17], worst = 0;
+    int count[3] = {1, 1, 1};
+    for (int k = 0; k < 3; k++)
+        count[k] = trial_points(x[k], k < n ? error[k] : 0, point[k]);
+    for (int i = 0; i < count[0]; i++)
+        for (int j = 0; j < count[1]; j++)
+            for (int k = 0; k < count[2]; k++) {
+                double change =
+                    fabs(cell_double(op, point[0][i], point[1][j], point[2][k], p, q) - middle);
+                if (!(change <= worst))
+                    worst = isnan(change) ? INFINITY : change;
+            }
     return worst;
+}
+
+/* The same, for cells with poles or periods inside the interval that no trial would find. */
+static double cell_error(Op op, const double *x, const double *error, int n, double p, double q,
+                         double middle)
+{
+    int divisor = op == OP_DIV ? 1 : 0;
+    if ((op == OP_DIV || op == OP_RECIPROCAL) && error[divisor] > 0 &&
+        fabs(x[divisor]) <= error[divisor])
+        return INFINITY;
+    if (n == 2 && (isinf(error[0]) || isinf(error[1])))
+        return INFINITY;
+    if (op == OP_SIN || op == OP_COS)
+        return fmin(2, fabs(op == OP_SIN ? cos(x[0]) : sin(x[0])) * error[0] +
+                           error[0] * error[0] / 2);
+    if (op == OP_WHERE)
+        return error[0] > 0 ? fabs(x[1] - x[2]) + error[1] + error[2]
+               : x[0] != 0  ? error[1]
+                            : error[2];
+    return moved_cell(op, x, error, n, p, q, middle);
 }
 
 static void eval_elementwise(Eval *e, const Node *n, Tensor *out)
@@ -161,12 +198,13 @@ static void eval_elementwise(Eval *e, const Node *n, Tensor *out)
             size = fmax(size, fabs(x[k]) + error[k]);
         }
         double r = cell_double(n->op, x[0], x[1], x[2], p, q);
-        double moved = corner_error(n->op, x, error, n->nin, p, q, r);
-        if (n->op == OP_WHERE && in[0]->bound[w.at[0]] > 0)
-            moved = fmax(moved, fabs(x[1] - x[2]) + error[1] + error[2]);
+        double moved = cell_error(n->op, x, error, n->nin, p, q, r);
         if (out->i) {
+            int is_equality =
+                n->op == OP_EQ || n->op == OP_NE; /* no trial need hit the other value */
             out->i[at] = r != 0;
-            out->bound[at] = moved != 0;
+            out->bound[at] = moved != 0 || (is_equality && error[0] + error[1] > 0 &&
+                                            fabs(x[0] - x[1]) <= error[0] + error[1]);
             continue;
         }
         int roundings = cell_roundings(n->op);
@@ -175,7 +213,7 @@ static void eval_elementwise(Eval *e, const Node *n, Tensor *out)
         else
             size = fabs(r);
         put_exact(out, at, r,
-                  moved + roundings * U32 * (size + moved) + (roundings ? 0x1p-149 : 0));
+                  roundings ? moved + roundings * U32 * (size + moved) + 0x1p-149 : moved);
     }
 }
 
@@ -230,6 +268,8 @@ static void eval_cast(Eval *e, const Node *n, Tensor *out)
     for (int64_t at = 0; at < out->count; at++) {
         double x = in->i ? (double)in->i[at] : in->f ? in->f[at] : in->d[at];
         double error = in->bound ? in->bound[at] : 0;
+        if (in->i && error > 0) /* not certain: a bool is off by 1, an integer by anything */
+            error = n->in[0]->type->dtype == DT_BOOL ? 1 : INFINITY;
         if (is_real(to)) {
             if (e->mode == EVAL_STRICT)
                 out->f[at] = to_storage(to, in->i ? (float)in->i[at] : (float)x);

@@ -115,7 +115,8 @@ static void check_version(Check *c, const Node *n)
                      : "a read of a version that does not exist here");
     if (n->version <= c->made[i])
         return;
-    c->possible[i] -= n->version - c->made[i];
+    if (!makes) /* an update without a node made it */
+        c->possible[i] -= n->version - c->made[i];
     c->made[i] = n->version;
 }
 

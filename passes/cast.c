@@ -9,6 +9,7 @@
 #include "ir/shape.h"
 #include "passes/each.h"
 #include "passes/levels.h"
+#include <math.h>
 
 /* What `float` means for a value made at this place. */
 static DType float_type(const Properties *props, const Node *old)
@@ -74,15 +75,22 @@ static DType contraction_type(Rewrite *w, const Node *old)
     return pin == DT_NONE ? w->program->props.half : pin;
 }
 
-static void check_banned(Rewrite *w, const Node *old, DType wide)
+/* A banned row takes no half operand at all, as in Apex. */
+static void check_banned(Rewrite *w, const Node *old, Node **in)
 {
-    if (!is_half(wide))
+    int in_half = old->region == REGION_F16 || old->region == REGION_BF16;
+    int in_f32 = old->region == REGION_F32;
+    for (int i = 0; i < old->nin && !in_f32; i++) {
+        if (!in_half && !is_half(in[i]->type->dtype))
+            continue;
+        error_at(
+            w->program->diags, CODE_TYPE, old->span,
+            "'%s' of %s values overflows: log(0) is reached too early; use bce_with_logits on "
+            "the values before the sigmoid, or cast to f32",
+            old->op == OP_BCE ? "bce" : op_info(old->op)->spelling,
+            dtype_info[in_half ? float_type(&w->program->props, old) : in[i]->type->dtype].name);
         return;
-    error_at(w->program->diags, CODE_TYPE, old->span,
-             "'%s' of %s values overflows: log(0) is reached too early; use bce_with_logits on the "
-             "values before "
-             "the sigmoid, or cast to f32",
-             old->op == OP_BCE ? "bce" : op_info(old->op)->spelling, dtype_info[wide].name);
+    }
 }
 
 /* The type that the node computes in; DT_NONE: the operands stay as they are. */
@@ -91,11 +99,11 @@ static DType compute_type(Rewrite *w, const Node *old, Node **in)
     const Properties *props = &w->program->props;
     const OpInfo *info = op_info(old->op);
     DType wide = widest(old, in);
-    if (old->region != REGION_NONE && old->region != REGION_OFF)
-        return float_type(props, old);
     Policy policy = props->torch_policy ? info->torch : info->apex;
     if (policy == POLICY_BANNED)
-        check_banned(w, old, wide);
+        check_banned(w, old, in);
+    if (old->region != REGION_NONE && old->region != REGION_OFF)
+        return float_type(props, old);
     if (props->cast_by_policy && old->region == REGION_NONE) {
         if (policy == POLICY_HALF)
             return contraction_type(w, old);
@@ -107,14 +115,27 @@ static DType compute_type(Rewrite *w, const Node *old, Node **in)
     return wide == DT_NONE ? float_type(props, old) : wide;
 }
 
+/* A literal in a half type: -1e9 becomes -inf in f16, 1e-8 becomes 0. */
+static void check_literal(Rewrite *w, const Node *literal, DType want)
+{
+    double value = literal->attrs->at[0].r, half = dtype_round(want, value);
+    if (isfinite(value) && (isinf(half) || (value != 0 && half == 0)))
+        warn_at(w->program->diags, CODE_HALF_CONST, literal->span, "%g is %s in %s", value,
+                half > 0   ? "inf"
+                : half < 0 ? "-inf"
+                           : "0",
+                dtype_info[want].name);
+}
+
 /* Brings operand x to the type; literals are rebuilt, not cast. */
-static Node *to_type(const Node *old_operand, Node *x, DType want, const char *why)
+static Node *to_type(Rewrite *w, const Node *old_operand, Node *x, DType want, const char *why)
 {
     if (!is_real(x->type->dtype))
         return x;
-    if (is_literal(old_operand))
-        return constant(old_operand->attrs->at[0].r, want);
-    return cast_because(x, want, why);
+    if (!is_literal(old_operand))
+        return cast_because(x, want, why);
+    check_literal(w, old_operand, want);
+    return constant(old_operand->attrs->at[0].r, want);
 }
 
 static const char *reason(const Properties *props, const Node *old)
@@ -145,14 +166,14 @@ static Node *cast_source(Rewrite *w, Node *old)
 /* Losses, reports and results leave the graph as f32; a result keeps a type that the user fixed. */
 static Node *cast_effect(Rewrite *w, Node *old, Node **in)
 {
-    (void)w;
-    if (old->nin && is_real(in[0]->type->dtype)) {
-        if (old->op == OP_STORE)
-            in[0] = to_type(old->in[0], in[0], param_read_type(&w->program->props, old->param),
-                            "store");
-        else if (old->op != OP_RESULT || old->in[0]->type->dtype == DT_FLOAT)
-            in[0] = to_type(old->in[0], in[0], DT_F32, "boundary");
-    }
+    if (!old->nin || !is_real(in[0]->type->dtype))
+        return copy_node(old, in);
+    DType declared = old->in[0]->type->dtype, want = DT_F32;
+    if (old->op == OP_STORE)
+        want = param_read_type(&w->program->props, old->param);
+    else if (old->op == OP_RESULT && declared != DT_FLOAT)
+        want = declared;
+    in[0] = to_type(w, old->in[0], in[0], want, old->op == OP_STORE ? "store" : "boundary");
     return copy_node(old, in);
 }
 
@@ -174,17 +195,17 @@ static Node *insert_casts(Rewrite *w, Node *old, Node **in)
     case OP_ENTER:
         if (props->model_type == DT_NONE || !is_real(in[0]->type->dtype) || old->in[0]->pinned)
             return in[0];
-        return to_type(old->in[0], in[0], props->model_type, "boundary");
+        return to_type(w, old->in[0], in[0], props->model_type, "boundary");
     case OP_LEAVE:
         if (props->model_type == DT_NONE || !is_real(in[0]->type->dtype))
             return in[0];
-        return to_type(old->in[0], in[0], DT_F32, "boundary");
+        return to_type(w, old->in[0], in[0], DT_F32, "boundary");
     default:
         break;
     }
     DType want = compute_type(w, old, in);
     for (int i = first_number(old->op); i < old->nin; i++)
-        in[i] = to_type(old->in[i], in[i], want, reason(props, old));
+        in[i] = to_type(w, old->in[i], in[i], want, reason(props, old));
     return op_is(old->op, F_EARLY) ? expand_composite(old, in) : NULL;
 }
 

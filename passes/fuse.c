@@ -8,9 +8,9 @@
  * needs comes from earlier groups; no cycle can arise, and every node looks at its operands' groups only.
  *
  * A value is stored when another group wants it, unless that group can work it out again from what is in memory
- * already for less than INLINE_LIMIT operations (casts, masks, scalars; random numbers always are). A node
- * that nothing but such cheap values lead to floats: it has no group, each user works it out, until somebody
- * needs it in memory.
+ * already for at most INLINE_LIMIT operations (casts, masks, scalars; random numbers always are). A node
+ * that takes at most FLOAT_LIMIT floats: it has no group, each user works it out, until somebody needs it in
+ * memory.
  * Views are followed, not stored. A view is copied where an index cannot be followed through it (a reshape of
  * a permuted value) or a matrix product needs plainer strides. A parameter that is read after its update
  * at an earlier version is copied before it.
@@ -19,7 +19,14 @@
 #include <assert.h>
 #include <string.h>
 
-enum { INLINE_LIMIT = 24, INLINE_DEPTH = 24, NEVER = 1000, EXPENSIVE = 10, NEAR_GROUPS = 8 };
+enum {
+    INLINE_LIMIT = 24,
+    FLOAT_LIMIT = 8,
+    INLINE_DEPTH = 24,
+    NEVER = 1000,
+    EXPENSIVE = 10,
+    NEAR_GROUPS = 8
+};
 
 /* ---- what a node is ---- */
 
@@ -391,7 +398,7 @@ static void add_pointwise(Fuse *f, Node *n)
     Site site = SITE_FULL;
     int uses = 0;
     Group *g = find_group(f, n, &site, &uses);
-    if (!uses && can_inline(f, n, f->groups.n)) {
+    if (!uses && inline_cost(f, n, f->groups.n, INLINE_DEPTH) <= FLOAT_LIMIT) {
         vec_push(f->u->scratch, &f->floating, n);
         return;
     }
@@ -801,21 +808,25 @@ static Buffer *add_buffer(Fuse *f, BufferKind kind, int index, const Type *type,
     return b;
 }
 
-/* What the user calls a value, or what it is: w_bf16, max_x, matmul. */
+/* What the user calls a value, or what it is, of what: x_bf16, fc1_relu, max_h, matmul. */
 const char *value_name(Fuse *f, const Node *n)
 {
-    if (n->name)
-        return n->name;
     const Node *x = n->nin ? n->in[0] : NULL;
-    while (x && !x->name && is_view(x))
+    if (n->name && !(n->op == OP_CAST && is_memory(x) && x->name == n->name))
+        return n->name;
+    for (int i = 1; x && !x->name && i < n->nin; i++)
+        if (n->in[i]->name)
+            x = n->in[i];
+    while (x && !x->name && x->nin == 1 && (is_view(x) || x->op == OP_CAST))
         x = x->in[0];
-    if (x && x->name && (n->op == OP_CAST || is_view(n)))
-        return n->op == OP_CAST
-                   ? arena_printf(f->u->scratch, "%s_%s", x->name, dtype_info[n->type->dtype].name)
-                   : x->name;
-    if (x && x->name && is_reduction(n))
-        return arena_printf(f->u->scratch, "%s_%s", op_info(n->op)->spelling, x->name);
-    return op_info(n->op)->spelling;
+    const char *what =
+        n->op == OP_CAST ? dtype_info[n->type->dtype].name : op_info(n->op)->spelling;
+    if (!x || !x->name)
+        return n->op == OP_CAST && x ? op_info(x->op)->spelling : op_info(n->op)->spelling;
+    if (is_view(n))
+        return x->name;
+    return is_reduction(n) ? arena_printf(f->u->scratch, "%s_%s", what, x->name)
+                           : arena_printf(f->u->scratch, "%s_%s", x->name, what);
 }
 
 static Buffer *node_buffer(Fuse *f, Node *n)
@@ -903,13 +914,28 @@ static void find_uses(Fuse *f)
     }
 }
 
+/* A result of the value's own type serves as its buffer. */
+static int is_result(Fuse *f, const Group *g, Node *n)
+{
+    for (int i = 0; i < g->outputs.n; i++) {
+        const Output *out = &g->outputs.at[i];
+        if (out->node != n || out->buffer->kind != BUFFER_RESULT || out->buffer->type != n->type)
+            continue;
+        for (int k = 0; k < f->plan->buffers.n; k++)
+            if (f->plan->buffers.at[k] == out->buffer)
+                n->buffer = k + 1;
+        return 1;
+    }
+    return 0;
+}
+
 static void add_launch(Fuse *f, Group *g)
 {
     Arena *arena = f->program->arena;
     for (int i = 0; i < g->members.n && g->kind != GROUP_UPDATE; i++) {
         Node *n = g->members.at[i];
         Output output = {n, NULL, f->site[n->id]};
-        if (!n->stored)
+        if (!n->stored || is_result(f, g, n))
             continue;
         output.buffer = node_buffer(f, n);
         vec_push(f->u->scratch, &g->outputs, output);

@@ -1,5 +1,7 @@
 #include "passes/pass.h"
+#include "ir/text.h"
 #include "ir/verify.h"
+#include "rt_hash.h"
 #include <string.h>
 #include <time.h>
 
@@ -27,6 +29,16 @@ static const PassInfo *find_pass(const char *name, size_t n)
     return NULL;
 }
 
+/* The hash of the program as its author wrote it, before any pass looks at the level: it tells whose
+ * a checkpoint is. */
+static void record_graph(Unit *u)
+{
+    Out text;
+    out_init(&text, u->scratch);
+    program_print(&text, u->program, PRINT_GRAPH);
+    u->program->graph_hash = rt_hash64(text.text, text.size, 0);
+}
+
 /* Runs one pass; its input must be at the stage that it needs. */
 static int run_pass(Unit *u, const PassInfo *pass)
 {
@@ -35,6 +47,8 @@ static int run_pass(Unit *u, const PassInfo *pass)
                  "pass '%s' cannot run here: it needs another stage", pass->name);
         return 0;
     }
+    if (pass->gives == CASTED)
+        record_graph(u);
     pass->run(u);
     arena_reset(u->scratch);
     if (u->diags->errors)

@@ -73,4 +73,7 @@ struct Plan {
     EntryPlan *entry;    /* one an entry of the program, same order */
     int64_t arena_bytes; /* the largest of the entries */
 };
+
+/* As comments, below the IR text that --emit=ir:fuse prints. */
+void plan_dump(Out *o, Program *p, const Plan *plan);
 #endif

@@ -17,7 +17,8 @@ typedef struct Pending {   /* since the last update of an optimizer */
 typedef struct Step {
     Program *program;
     Pending *pending; /* by optimizer */
-    Node **gradient;  /* by parameter: the one that is pending; NULL: none */
+    Node **gradient;  /* by parameter: the first that is pending; NULL: none */
+    Node **sum;       /* by parameter: the sum of all that are pending */
 } Step;
 
 static Optimizer *find_optimizer(Program *p, Str name)
@@ -66,7 +67,8 @@ static void emit_updates(Step *s, Optimizer *opt)
                         attr_str(pending->clip ? pending->clip : intern(p->names, "")),
                         attr_real(pending->limit)};
         Context former = graph_context((Context){.span = g->span, .name = g->param->local});
-        Node *update = build(OP_UPDATE, &g->in[0], 1, attrs_make(OP_UPDATE, attrs, 4));
+        Node *update =
+            build(OP_UPDATE, &s->sum[g->param->index], 1, attrs_make(OP_UPDATE, attrs, 4));
         graph_context(former);
         update->param = g->param;
         update->version = g->version + 1;
@@ -82,12 +84,14 @@ static Node *add_gradient(Step *s, Node *old, Node **in)
 {
     Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
     Pending *pending = &s->pending[opt->index];
-    Node **slot = &s->gradient[old->param->index], *first = *slot;
+    int k = old->param->index;
+    Node *first = s->gradient[k];
     if (!first) {
-        *slot = copy_node(old, in);
+        s->gradient[k] = copy_node(old, in);
+        s->sum[k] = in[0];
         pending->graph = graph_now();
-        vec_push(s->program->arena, &pending->gradients, *slot);
-        return *slot;
+        vec_push(s->program->arena, &pending->gradients, s->gradient[k]);
+        return s->gradient[k];
     }
     if (pending->graph != graph_now() || first->attrs != old->attrs) {
         error_at(s->program->diags, CODE_UNSUPPORTED, old->span,
@@ -95,9 +99,8 @@ static Node *add_gradient(Step *s, Node *old, Node **in)
                  opt->name, first->attrs != old->attrs ? "scalers" : "segments");
         return first;
     }
-    first->in[0] = build2(OP_ADD, cast_because(first->in[0], DT_F32, "shared"),
-                          cast_because(in[0], DT_F32, "shared"));
-    first->type = first->in[0]->type;
+    s->sum[k] = build2(OP_ADD, cast_because(s->sum[k], DT_F32, "shared"),
+                       cast_because(in[0], DT_F32, "shared"));
     return first;
 }
 
@@ -141,7 +144,8 @@ void pass_step(Unit *u)
             continue;
         Step s = {.program = p,
                   .pending = new_array(u->scratch, Pending, p->optimizers.n + 1),
-                  .gradient = new_array(u->scratch, Node *, p->params.n + 1)};
+                  .gradient = new_array(u->scratch, Node *, p->params.n + 1),
+                  .sum = new_array(u->scratch, Node *, p->params.n + 1)};
         Rewrite w = {.program = p, .data = &s};
         for (int k = 0; k < e->segments; k++)
             e->segment[k] = rewrite(e->segment[k], join, &w);

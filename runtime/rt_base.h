@@ -55,8 +55,9 @@ double sqrt(double x) __attribute__((const));
  * RT_INLINE one that must become part of its caller's loop; on CUDA it exists on both sides
  * RT_LEAF   a loop over a range, compiled for AVX-512, AVX2+FMA and the baseline, chosen when the
  *           program is loaded. It may hold no OpenMP and takes no vector types. All three give
- *           the same bits. Write `RT_LEAF void f(...)`; static is in it. clang 14 takes "arch=x86-64-v4" but tests for the wrong thing at run
- *           time, hence its own list; in its second clone integers stay 128 bits wide.
+ *           the same bits. Write `RT_LEAF void f(...)`; static is in it. clang 14 takes
+ *           "arch=x86-64-v4" but tests for the wrong thing at run time, hence its own list; in its
+ *           second clone integers stay 128 bits wide.
  */
 #if defined(__CUDACC_RTC__)
 #define RT_FN static __device__

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: 0BSD */
-/* One block of memory for all buffers of a program.
+/* One block of memory for all buffers of a program, and how many threads it uses.
  *
  *     layout(s);                            s->weight = (float *)rt_cut(&s->block, 1024, 4); ...
  *     status = rt_block_take(&s->block);
@@ -35,5 +35,29 @@ RT_FN void rt_block_free(RtBlock *b)
 {
     rt_free_pages(b->memory, b->bytes);
     memset(b, 0, sizeof *b);
+}
+
+/* ---- threads ---- */
+
+RT_FN int rt_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+/* Sets how many threads are used from now on; gives the number before. */
+RT_FN int rt_use_threads(int threads)
+{
+    int before = rt_threads();
+#ifdef _OPENMP
+    if (threads != before)
+        omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+    return before;
 }
 #endif

@@ -249,9 +249,9 @@ RT_FN int rt_checkpoints_prune(const RtCheckpoints *c, int64_t newest, RtNote *n
     return status;
 }
 
-/* Saves the entries as the checkpoint of this attempted step. */
-RT_FN int rt_checkpoints_save(RtCheckpoints *c, int64_t step, const RtProgram *program,
-                              const RtEntry *entry, int entries, RtNote *note)
+/* Writes the entries as a checkpoint of this program. */
+RT_FN int rt_checkpoint_write(const char *path, const RtProgram *program, const RtEntry *entry,
+                              int entries)
 {
     char seed[24];
     const RtPair pair[] = {{"format", "ampc-checkpoint"},
@@ -264,10 +264,16 @@ RT_FN int rt_checkpoints_save(RtCheckpoints *c, int64_t step, const RtProgram *p
                            {"ampc.graph", program->graph},
                            {"ampc.data", "0000000000000000"}};
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)program->seed);
+    return rt_entries_write(path, entry, entries, pair, (int)(sizeof pair / sizeof *pair), true);
+}
+
+/* Saves the entries as the checkpoint of this attempted step. */
+RT_FN int rt_checkpoints_save(RtCheckpoints *c, int64_t step, const RtProgram *program,
+                              const RtEntry *entry, int entries, RtNote *note)
+{
     int status = rt_checkpoints_path(c, step);
     if (!status)
-        status = rt_entries_write(c->path, entry, entries, pair, (int)(sizeof pair / sizeof *pair),
-                                  true);
+        status = rt_checkpoint_write(c->path, program, entry, entries);
     return status || !c->keep ? status : rt_checkpoints_prune(c, step, note);
 }
 

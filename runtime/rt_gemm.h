@@ -337,7 +337,8 @@ RT_FN void rt_gemm_do_share(const RtGemmBatch *batch, int64_t share, int64_t thr
 }
 
 /* `count` products of the same shape: those of a and b lie a_step and b_step elements apart (0:
- * all use the same one). The epilogue sees their rows numbered on: row i of product j is j*m + i. */
+ * all use the same one). The epilogue sees their rows numbered on: row i of product j is
+ * j * m + i. */
 RT_FN void rt_gemm_batch(RtType type, RtRounding rounding, int64_t count, int64_t m, int64_t n,
                          int64_t k, RtMatrix a, int64_t a_step, RtMatrix b, int64_t b_step,
                          RtEpilogue *epilogue, const void *args, RtScratch scratch)

@@ -227,4 +227,23 @@ RT_FN RtEntry *rt_table_find(const RtTable *t, const char *name)
             return &t->entry[i];
     return NULL;
 }
+
+/* Copies a tensor, as f32, to `values` or, where that is NULL, from `set`. */
+RT_FN int rt_table_copy(const RtTable *t, const char *name, float *values, const float *set,
+                        int64_t count)
+{
+    const RtEntry *e = rt_table_find(t, name);
+    if (!e)
+        return rt_fail(RT_USAGE, "there is no tensor '%s'", name);
+    if (rt_entry_count(e) != count)
+        return rt_fail(RT_USAGE, "tensor '%s' has %lld elements, not %lld", name,
+                       (long long)rt_entry_count(e), (long long)count);
+    if (!rt_st_is_float(e->type))
+        return rt_fail(RT_USAGE, "'%s' is a count", name);
+    if (values)
+        rt_st_convert(RT_ST_F32, values, e->type, e->data, count);
+    else
+        rt_st_convert(e->type, e->data, RT_ST_F32, set, count);
+    return RT_OK;
+}
 #endif

@@ -6,11 +6,11 @@
  *     uint32_t stream = rt_stream("h.3.attn.dropout#0");
  *     keep = rt_uniform(seed, stream, step, i) >= 0.1f;
  *
- * The key is the seed; the counter is {element / 4 low, element / 4 high, stream, step}; element % 4
- * picks the word. Uniform numbers are (word >> 8) * 2^-24, from 0 to 1 - 2^-24. Normal ones are
- * made by Box and Muller's method of words (0, 1) and (2, 3): radius sqrt(-2 log u), where u is
- * 1 - the uniform number of the first word and so never 0, and angle 2 pi times that of the second;
- * the cosine goes to the even element, the sine to the odd one. None is beyond 5.77.
+ * The key is the seed; the counter is {element / 4 low, element / 4 high, stream, step}, and
+ * element % 4 picks the word. Uniform numbers are (word >> 8) * 2^-24, from 0 to 1 - 2^-24. Normal
+ * ones are made by Box and Muller's method of words (0, 1) and (2, 3): radius sqrt(-2 log u),
+ * where u is 1 - the uniform number of the first word and so never 0, and angle 2 pi times that of
+ * the second; the cosine goes to the even element, the sine to the odd one. None is beyond 5.77.
  */
 #ifndef AMPC_RT_RNG_H
 #define AMPC_RT_RNG_H

@@ -91,7 +91,8 @@ RT_FN float rt_sum(const float *x, int64_t n)
  * chunk[c] = the squares of x[4096 c .. 4096 c + 4095], for the chunks lo..hi of n elements; the
  * result is 1 if one of these elements is infinite or NaN. Then rt_add_chunks() adds them.
  *
- *     RT_FOR(lo, hi, chunks, 16, found[omp_get_thread_num()] |= rt_squares_f32(chunk, g, n, lo, hi));
+ *     RT_FOR(lo, hi, chunks, 16,
+ *            found[omp_get_thread_num()] |= rt_squares_f32(chunk, g, n, lo, hi));
  *
  * A chunk is summed in float, and again in double where that overflowed or came out so small that
  * squares were rounded off: 2e19 and 2e19 have the norm 2.83e19, and neither is infinite. */

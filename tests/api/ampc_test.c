@@ -10,13 +10,17 @@
 
 static const char model[] = "ampc 1;\n"
                             "const HIDDEN: int = 8;\n"
+                            "dataset d = csv(\"d.csv\") {\n"
+                            "    x: float[4] = columns(0, 4);\n"
+                            "    y: i32 = column(4);\n"
+                            "}\n"
                             "model Net(x: float[N, 4]) -> float[N, 2] {\n"
                             "    layer a = linear(HIDDEN);\n"
                             "    layer b = linear(2);\n"
                             "    return x |> a |> relu |> b;\n"
                             "}\n"
                             "instance net = Net();\n"
-                            "train fit(x: float[N, 4], y: i32[N]) {\n"
+                            "train fit(x: float[N, 4], y: i32[N]) on d {\n"
                             "    batch = 4;  steps = 10;\n"
                             "    optimizer opt = sgd(net, lr = 0.1);\n"
                             "    step {\n"
@@ -225,7 +229,8 @@ static void test_out_of_memory(const char *kind, const char *text, int wanted)
 
 int main(void)
 {
-    static const char *const kinds[] = {"--emit=ast", "--emit=ir", "--emit=summary"};
+    static const char *const kinds[] = {"--emit=ast", "--emit=ir", "--emit=summary",
+                                        "--emit=program"};
     CHECK_EQ(ampc_abi(), AMPC_ABI);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         test_emits_twice(kinds[i]);

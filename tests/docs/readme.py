@@ -2,6 +2,8 @@
 """The README tells the truth: its model compiles, and its C is part of the output.
 
     readme.py AMPC README [--update]        --update writes the C of today into the README
+
+Which functions are shown stands in the README: `<!-- excerpt: PATTERN... -->`.
 """
 import re
 import subprocess

@@ -427,7 +427,8 @@ static void kill_while_writing(void)
         int status = rt_checkpoints_newest(&c, &f, &step, &note);
         CHECK_EQ(status, RT_OK);
         CHECK(!strcmp(note.text, "")); /* nothing had to be passed over */
-        CHECK(step >= acknowledged && step <= acknowledged + 1);
+        int nothing_yet = step < 0 && acknowledged == 0; /* on a busy machine */
+        CHECK(nothing_yet || (step >= acknowledged && step <= acknowledged + 1));
         if (status || step < 0)
             continue; /* killed before the first was written */
         clear_state();

@@ -1,0 +1,448 @@
+/* Random models at all levels. Each is held to what must be true of every model:
+ *
+ *   - it compiles at O0 to O3, the verifier runs after every pass;
+ *   - at every node of every entry, for one row, a prime number of rows and the full batch, the interpreter's strict
+ *     value is within 4 times the bound that its exact mode derives;
+ *   - O0 gives the bits of the pipeline without casts, masters and scaler, where the text pins no half type;
+ *   - other names of values and another order of declarations change nothing;
+ *   - N rows give what N times one row give;
+ *   - every row of ops.def is in at least 5 of 200 models.
+ *
+ *     random_models [--first=S] [--count=N]     seeds S, S + 1, …
+ *     random_models --print=S                   the text of one
+ *     random_models --reduce=S                  the smallest model that still fails
+ */
+#include "check.h"
+#include "ir/text.h"
+#include "model_text.h"
+#include "reference.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Failure { /* of one model: what a reducer must keep */
+    const char *what;
+    char text[600];
+} Failure;
+
+static long compared, uncertain; /* elements */
+
+static int fail(Failure *f, const char *what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static int fail(Failure *f, const char *what, const char *format, ...)
+{
+    va_list args;
+    if (f->what)
+        return 0;
+    f->what = what;
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+    return 0;
+}
+
+/* ---- inputs ---- */
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+/* Fills an input; element k depends on the seed, the name and k alone. */
+static void make_input(Arena *arena, const ModelText *m, const Reference *r, const EntryInput *in,
+                       Batch *b, uint64_t salt)
+{
+    const ModelValue *value = NULL;
+    int64_t symbols[8] = {b->rows, b->rows, b->rows, b->rows, b->rows, b->rows, b->rows, b->rows};
+    int64_t count = dim_value(type_count(&((Reference *)r)->program->types, in->type), symbols);
+    float *f = new_array(arena, float, count + 1);
+    int64_t *i = new_array(arena, int64_t, count + 1);
+    for (int v = 0; v < m->inputs; v++)
+        if (!strcmp(m->value[v].input, in->name))
+            value = &m->value[v];
+    int64_t classes = value ? (int64_t)value->high + 1 : 3;
+    for (int64_t k = 0; k < count; k++) {
+        uint64_t word =
+            mix(mix(m->seed * 31 + salt) + (uint64_t)in->name[0] * 1000003 + (uint64_t)k);
+        double u = (double)(word >> 11) * 0x1p-53;
+        if (value && value->kind == REAL)
+            f[k] = (float)(value->low + (value->high - value->low) * u);
+        else
+            i[k] = (int64_t)(u * (double)classes);
+    }
+    b->input[b->count].name = in->name;
+    if (value && value->kind == REAL)
+        b->input[b->count++].f = f;
+    else
+        b->input[b->count++].i = i;
+}
+
+static Batch make_batch(Arena *arena, const ModelText *m, const Reference *r, int64_t rows,
+                        uint64_t salt)
+{
+    Batch b = {.rows = rows};
+    for (int i = 0; i < r->train->inputs.n; i++)
+        make_input(arena, m, r, &r->train->inputs.at[i], &b, salt);
+    return b;
+}
+
+/* ---- comparing ---- */
+
+static int same_float(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+}
+
+static int same_tensor(const Tensor *a, const Tensor *b)
+{
+    if (a->count != b->count)
+        return 0;
+    for (int64_t k = 0; k < a->count; k++)
+        if (a->f ? !same_float(a->f[k], b->f[k]) : a->i[k] != b->i[k])
+            return 0;
+    return 1;
+}
+
+/* The strict value of a node against the exact one. */
+static int compare_node(Failure *f, const Reference *r, const Node *n, const Tensor *strict,
+                        const Tensor *exact, const char *where)
+{
+    for (int64_t k = 0; k < exact->count; k++) {
+        double bound = exact->bound ? exact->bound[k] : 0;
+        if (!exact->d) {
+            compared += bound <= 0;
+            uncertain += bound > 0;
+            if (!(bound > 0) && strict->i[k] != exact->i[k])
+                return fail(f, "bound", "%s: %s %%%d of %s [%d]: strict %lld, exact %lld", where,
+                            op_info(n->op)->spelling, n->id, n->name ? n->name : "?", (int)k,
+                            (long long)strict->i[k], (long long)exact->i[k]);
+            continue;
+        }
+        if (!isfinite(bound) || !isfinite(exact->d[k])) {
+            uncertain++;
+            continue;
+        }
+        compared++;
+        if (!(fabs((double)strict->f[k] - exact->d[k]) <= 4 * bound))
+            return fail(
+                f, "bound", "%s: %s %%%d of %s [%d] %s: strict %.9g, exact %.12g, bound %.3g",
+                where, op_info(n->op)->spelling, n->id, n->name ? n->name : "?", (int)k,
+                type_text(&((Reference *)r)->program->types, n->type, &((Reference *)r)->scratch),
+                (double)strict->f[k], exact->d[k], bound);
+    }
+    return 1;
+}
+
+static int compare_entry(Failure *f, Reference *r, Entry *entry, const Batch *batch,
+                         const char *where)
+{
+    arena_reset(&r->scratch);
+    Eval exact = reference_eval(r, entry, EVAL_EXACT, batch);
+    Eval strict = reference_eval(r, entry, EVAL_STRICT, batch);
+    for (Node *n = entry->segment[0]->first; n; n = n->next)
+        if (!op_is(n->op, F_EFFECT) &&
+            !compare_node(f, r, n, &strict.value[n->id], &exact.value[n->id], where))
+            return 0;
+    return 1;
+}
+
+/* ---- the properties of one model ---- */
+
+static Settings settings_of(const ModelText *m, int level)
+{
+    static const char *const scales[] = {NULL, "dynamic", "1024", "128"};
+    return (Settings){.level = level,
+                      .half = (m->seed + (uint64_t)level) % 2 ? DT_BF16 : DT_F16,
+                      .half_given = 1,
+                      .strict = 1,
+                      .rounding_given = 1,
+                      .keep_norm_f32 = UNSET,
+                      .master_weights = UNSET,
+                      .cast_model_type = DT_NONE,
+                      .loss_scale = m->scaler ? NULL : scales[m->seed / 2 % 4],
+                      .verify = 1};
+}
+
+static int check_bounds(Failure *f, const ModelText *m, const char *text, int level)
+{
+    Reference r;
+    Settings settings = settings_of(m, level);
+    Arena data = {0};
+    int64_t rows[] = {1, m->prime, m->batch};
+    if (!reference_open(&r, text, &settings, NULL)) {
+        fail(f, "compile", "O%d: %.500s", level, r.message);
+        reference_close(&r);
+        return 0;
+    }
+    for (int i = 0; i < 3 && !f->what; i++) {
+        Batch b = make_batch(&data, m, &r, rows[i], (uint64_t)i);
+        Entry *entries[] = {r.infer, r.eval, r.train};
+        static const char *const names[] = {"infer", "eval", "train"};
+        for (int k = 0; k < 3 && !f->what; k++) {
+            char where[80];
+            snprintf(where, sizeof where, "O%d %s %s N=%d", level, dtype_info[settings.half].name,
+                     names[k], (int)rows[i]);
+            compare_entry(f, &r, entries[k], &b, where);
+        }
+        reference_step(&r, &b);
+    }
+    arena_free(&data);
+    reference_close(&r);
+    return !f->what;
+}
+
+/* Results of an entry by name: from RESULT, REPORT and UPDATE nodes. */
+static int same_outputs(Failure *f, const char *what, Graph *g, const Eval *a, Graph *h,
+                        const Eval *b)
+{
+    for (Node *n = g->first; n; n = n->next) {
+        if (n->op != OP_RESULT && n->op != OP_REPORT && n->op != OP_UPDATE)
+            continue;
+        const char *name = n->op == OP_UPDATE ? n->param->name : n->attrs->at[0].s;
+        int found = 0;
+        for (Node *o = h->first; o; o = o->next) {
+            const char *other = o->op != n->op       ? ""
+                                : n->op == OP_UPDATE ? o->param->name
+                                                     : o->attrs->at[0].s;
+            if (strcmp(name, other) != 0)
+                continue;
+            found = 1;
+            if (!same_tensor(&a->value[n->in[0]->id], &b->value[o->in[0]->id]))
+                return fail(f, what, "%s '%s' differs", op_info(n->op)->spelling, name);
+        }
+        if (!found)
+            return fail(f, what, "%s '%s' is missing", op_info(n->op)->spelling, name);
+    }
+    return 1;
+}
+
+/* Compares all entries of two programs, bit for bit. */
+static int same_programs(Failure *f, const char *what, const ModelText *m, const char *one,
+                         const Settings *settings, const char *passes, const char *two,
+                         const char *other_passes)
+{
+    Reference a, b;
+    Arena data = {0};
+    int opened = reference_open(&a, one, settings, passes);
+    if (!opened)
+        fail(f, "compile", "%.500s", a.message);
+    int other = reference_open(&b, two, settings, other_passes);
+    if (!other)
+        fail(f, "compile", "%s: %.500s", what, b.message);
+    if (opened && other) {
+        Batch rows = make_batch(&data, m, &a, m->prime, 5);
+        Entry *ours[] = {a.infer, a.eval, a.train}, *theirs[] = {b.infer, b.eval, b.train};
+        for (int k = 0; k < 3; k++) {
+            arena_reset(&a.scratch);
+            arena_reset(&b.scratch);
+            Eval x = reference_eval(&a, ours[k], EVAL_STRICT, &rows);
+            Eval y = reference_eval(&b, theirs[k], EVAL_STRICT, &rows);
+            same_outputs(f, what, ours[k]->segment[0], &x, theirs[k]->segment[0], &y);
+        }
+    }
+    arena_free(&data);
+    reference_close(&a);
+    reference_close(&b);
+    return !f->what;
+}
+
+static int check_o0(Failure *f, const ModelText *m, const char *text)
+{
+    if (strstr(text, "f16(")) /* a half type that the user pins is cast at every level */
+        return 1;
+    Settings settings = settings_of(m, 0);
+    settings.loss_scale = NULL;
+    return same_programs(f, "O0", m, text, &settings, NULL, text, "plain");
+}
+
+static int check_renamed(Failure *f, const ModelText *m, const char *text, Arena *arena)
+{
+    Settings settings = settings_of(m, (int)(m->seed / 4 % 4));
+    ModelText other = *m;
+    other.renamed = 1;
+    return same_programs(f, "renamed", m, text, &settings, NULL, model_text(&other, arena), NULL);
+}
+
+/* The value whose result has this name: "r12", or the only one. */
+static int value_of_result(const ModelText *m, const char *name)
+{
+    if (name[0] == 'r' && name[1] >= '0' && name[1] <= '9')
+        return atoi(name + 1);
+    for (int v = 0; v < m->values; v++)
+        if (model_is_result(m, v))
+            return v;
+    return -1;
+}
+
+static Batch one_row(const Batch *all, int64_t row, const Reference *r)
+{
+    Batch b = *all;
+    b.rows = 1;
+    for (int i = 0; i < b.count; i++) {
+        int64_t width = 1;
+        for (int k = 1; k < r->train->inputs.at[i].type->rank; k++)
+            width *= dim_value(r->train->inputs.at[i].type->dim[k], NULL);
+        if (b.input[i].f)
+            b.input[i].f += row * width;
+        else
+            b.input[i].i += row * width;
+    }
+    return b;
+}
+
+static int check_rows(Failure *f, const ModelText *m, const char *text, int level)
+{
+    Reference r;
+    Settings settings = settings_of(m, level);
+    Arena data = {0};
+    if (!reference_open(&r, text, &settings, NULL)) {
+        reference_close(&r);
+        return fail(f, "compile", "O%d", level);
+    }
+    Batch all = make_batch(&data, m, &r, m->prime, 9);
+    for (int64_t row = 0; row < m->prime && !f->what; row++) {
+        Batch b = one_row(&all, row, &r);
+        arena_reset(&r.scratch);
+        Eval x = reference_eval(&r, r.infer, EVAL_STRICT, &all);
+        Eval y = reference_eval(&r, r.infer, EVAL_STRICT, &b);
+        for (Node *n = r.infer->segment[0]->first; n; n = n->next) {
+            int v = n->op == OP_RESULT ? value_of_result(m, n->attrs->at[0].s) : -1;
+            if (v < 0 || !m->value[v].by_row)
+                continue;
+            Tensor part = x.value[n->in[0]->id], alone = y.value[n->in[0]->id];
+            if (part.f)
+                part.f += row * alone.count;
+            else
+                part.i += row * alone.count;
+            part.count = alone.count;
+            if (!same_tensor(&part, &alone))
+                fail(f, "rows", "O%d: row %d of %s differs when it is alone", level, (int)row,
+                     n->attrs->at[0].s);
+        }
+    }
+    arena_free(&data);
+    reference_close(&r);
+    return !f->what;
+}
+
+static int check_model(Failure *f, const ModelText *m, Arena *arena)
+{
+    const char *text = model_text(m, arena);
+    *f = (Failure){.what = NULL};
+    for (int level = 0; level < 4; level++)
+        if (!check_bounds(f, m, text, level))
+            return 0;
+    return check_o0(f, m, text) && check_renamed(f, m, text, arena) &&
+           check_rows(f, m, text, (int)(m->seed % 4));
+}
+
+/* ---- which rows of ops.def a model has ---- */
+
+static void count_graphs(const char *text, const ModelText *m, const char *passes, char *seen)
+{
+    Reference r;
+    Settings settings = settings_of(m, 2);
+    if (reference_open(&r, text, &settings, passes))
+        for (int i = 0; i < r.program->entries.n; i++)
+            for (Node *n = r.program->entries.at[i]->segment[0]->first; n; n = n->next)
+                seen[n->op] = 1;
+    reference_close(&r);
+}
+
+static void count_rows(const ModelText *m, Arena *arena, long *models)
+{
+    char seen[OP_COUNT] = {0};
+    const char *text = model_text(m, arena);
+    count_graphs(text, m, "infer", seen);
+    count_graphs(text, m, "infer,cast,autodiff", seen);
+    count_graphs(text, m, NULL, seen);
+    for (int op = 0; op < OP_COUNT; op++)
+        models[op] += seen[op];
+}
+
+/* ---- reducing ---- */
+
+/* Cuts and drops as long as the model still fails in the same way. */
+static void reduce_model(ModelText *m, Arena *arena)
+{
+    Failure first, f;
+    check_model(&first, m, arena);
+    for (int again = 1; again;) {
+        again = 0;
+        for (int v = m->values - 1; v >= m->inputs; v--)
+            for (int how = 0; how < 2; how++) {
+                ModelText smaller = *m;
+                ModelValue *x = &smaller.value[v];
+                if (how == 0 && (!model_is_result(m, v) || x->dropped))
+                    continue;
+                if (how == 1 && (x->cut || x->kind != REAL))
+                    continue;
+                *(how ? &x->cut : &x->dropped) = 1;
+                for (int k = 0; k < x->reads; k++)
+                    smaller.value[x->read[k]].uses -= how;
+                check_model(&f, &smaller, arena);
+                if (f.what && !strcmp(f.what, first.what)) {
+                    *m = smaller;
+                    again = 1;
+                    break;
+                }
+            }
+    }
+    check_model(&f, m, arena);
+    printf("%s\n// %s: %s\n", model_text(m, arena), f.what, f.text);
+}
+
+static const char *option(int argc, char **argv, const char *name)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], name, strlen(name)))
+            return argv[i] + strlen(name);
+    return NULL;
+}
+
+static uint64_t number(int argc, char **argv, const char *name, uint64_t fallback)
+{
+    const char *text = option(argc, argv, name);
+    return text ? strtoull(text, NULL, 10) : fallback;
+}
+
+int main(int argc, char **argv)
+{
+    Arena arena = {0};
+    long models[OP_COUNT] = {0}, statements = 0;
+    uint64_t first = number(argc, argv, "--first=", 1), count = number(argc, argv, "--count=", 200);
+    if (option(argc, argv, "--print=")) {
+        printf("%s", model_text(model_random(&arena, number(argc, argv, "--print=", 1)), &arena));
+        return 0;
+    }
+    if (option(argc, argv, "--reduce=")) {
+        reduce_model(model_random(&arena, number(argc, argv, "--reduce=", 1)), &arena);
+        return 0;
+    }
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        Failure f;
+        ModelText *m = model_random(&arena, seed);
+        statements += m->statements;
+        check_count++;
+        if (!check_model(&f, m, &arena)) {
+            if (check_failed++ < 20)
+                fprintf(stderr, "model %llu: %s: %s\n", (unsigned long long)seed, f.what, f.text);
+        }
+        count_rows(m, &arena, models);
+        arena_reset(&arena);
+    }
+    for (int op = 0; op < OP_COUNT; op++) {
+        check_count++;
+        if ((uint64_t)models[op] * 200 >= 5 * count)
+            continue;
+        check_failed++;
+        fprintf(stderr, "ops.def: %s is in %ld of %llu models\n", op_info((Op)op)->id, models[op],
+                (unsigned long long)count);
+    }
+    printf("%llu models, %ld statements, %ld elements compared, %ld without a bound\n",
+           (unsigned long long)count, statements, compared, uncertain);
+    arena_free(&arena);
+    return check_done();
+}
