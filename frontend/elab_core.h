@@ -76,7 +76,6 @@ typedef struct Frame {
     Decl *decl;
     Layer *layer; /* whose parameters and layers it declares; NULL: none */
     Module *module;
-    bool in_step;
     bool returned;
     Value result;
     Span result_span;

@@ -303,7 +303,6 @@ static void run_train(Elab *e, const Item *item)
         elab_error(e, CODE_RULE, item->name_span, "'%s' has no step", item->name);
         return;
     }
-    e->frame->in_step = true;
     exec_block(e, item->train.step);
     train_finish(e, item);
 }

@@ -2,7 +2,7 @@
  * since the last one, a clip stands between the two.
  */
 #include "frontend/elab_core.h"
-#include <string.h>
+#include <assert.h>
 
 static OptimizerState *find_state(Elab *e, const NameRef *name)
 {
@@ -249,10 +249,7 @@ static void update(Elab *e, const Stmt *s)
 
 void step_statement(Elab *e, const Stmt *s)
 {
-    if (!e->frame->in_step) {
-        elab_error(e, CODE_RULE, s->span, "this statement belongs into the step of a train");
-        return;
-    }
+    assert(e->run->entry->kind == ENTRY_TRAIN && "the parser has these in steps only");
     switch (s->kind) {
     case STMT_BACKWARD:
         backward(e, s);

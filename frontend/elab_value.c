@@ -188,9 +188,13 @@ static Node *runtime_tensor(Elab *e, const Scalar *s, Span span)
     case S_REAL:
         return constant(s->r, DT_FLOAT);
     case S_OPTION: {
-        Attr name = attr_str(e->program->options.at[s->i]->name);
-        return build_source(OP_OPTION, type_scalar(e->types, DT_FLOAT),
-                            attrs_make(OP_OPTION, &name, 1), NULL, 0);
+        const Option *o = e->program->options.at[s->i];
+        if (o->kind == OPTION_STRING)
+            break;
+        Attr name = attr_str(o->name);
+        Node *n = build_source(OP_OPTION, type_scalar(e->types, DT_FLOAT),
+                               attrs_make(OP_OPTION, &name, 1), NULL, 0);
+        return o->kind == OPTION_BOOL ? build2(OP_NE, n, constant(0, DT_FLOAT)) : n;
     }
     case S_UNARY:
         return build1(s->s[0] == '-' ? OP_NEG : OP_NOT, runtime_tensor(e, s->a, span));
