@@ -297,6 +297,19 @@ static Value call_decl(Elab *e, const CallSite *c, Decl *d)
     }
 }
 
+/* What a function gives is called after its operand and itself, "fc1_relu", until the user names it. */
+static Value named_result(Elab *e, const CallSite *c, const char *name, Value v)
+{
+    if (v.kind != VAL_TENSOR || !v.node->type || v.node->name || op_is(v.node->op, F_GENERATOR) ||
+        v.node->op == OP_READ)
+        return v;
+    Str of = c->piped && c->piped->kind == VAL_TENSOR ? c->piped->node->name : NULL;
+    v.node->name = of && strlen(of) + strlen(name) < 24 ? intern_printf(e->names, "%s_%s", of, name)
+                                                        : intern(e->names, name);
+    e->nicknamed = v.node;
+    return v;
+}
+
 static Value call_name(Elab *e, const CallSite *c, const char *name)
 {
     const Binding *b = c->callee->kind == EXPR_NAME ? find_binding(e, c->callee->name) : NULL;
@@ -312,7 +325,7 @@ static Value call_name(Elab *e, const CallSite *c, const char *name)
     if (d)
         return call_decl(e, c, d);
     if (is_builtin(name))
-        return call_builtin(e, name, c);
+        return named_result(e, c, name, call_builtin(e, name, c));
     if (is_later_work(name))
         return unsupported(e, c->callee->span, name);
     if (is_layer_kind(name)) {

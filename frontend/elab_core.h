@@ -197,6 +197,7 @@ struct Elab {
     Vec(Layer *) roots; /* instances */
     Vec(OptimizerState) all_optimizers;
     Context context;    /* of the nodes made now; its span changes all the time */
+    Node *nicknamed;    /* the last one called after its layer or function: the user's name wins */
     int64_t eval_batch; /* the largest batch of any train */
     bool *define_used;
     int depth;

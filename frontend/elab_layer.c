@@ -339,10 +339,12 @@ static bool fix_inputs(Elab *e, Layer *l, const Given *g, Node *x)
 }
 
 /* What a layer computes carries its name until it is bound to one of the user's. */
-static Value named_after(const Layer *l, Node *n)
+static Value named_after(Elab *e, const Layer *l, Node *n)
 {
-    if (!n->name)
+    if (n->type && !n->name) {
         n->name = l->name;
+        e->nicknamed = n;
+    }
     return value_node(n);
 }
 
@@ -361,7 +363,7 @@ static Value call_linear(Elab *e, Layer *l, const CallSite *c)
     Node *in[] = {x, w, l->bias ? param_read(e, find_named(l, "bias")) : w};
     Attr attrs[] = {attr_bool(l->in_out), attr_bool(l->bias)};
     set_span(e, c->span);
-    return named_after(l, build(OP_LINEAR, in, 3, attrs_make(OP_LINEAR, attrs, 2)));
+    return named_after(e, l, build(OP_LINEAR, in, 3, attrs_make(OP_LINEAR, attrs, 2)));
 }
 
 static Value call_embedding(Elab *e, Layer *l, const CallSite *c)
@@ -382,7 +384,7 @@ static Value call_embedding(Elab *e, Layer *l, const CallSite *c)
     limit_classes(e, index, dim_int(e->types, l->in));
     Node *in[] = {param_read(e, find_named(l, "weight")), index};
     set_span(e, c->span);
-    return named_after(l, build(OP_GATHER, in, 2, NULL));
+    return named_after(e, l, build(OP_GATHER, in, 2, NULL));
 }
 
 /* --- models and defs --- */

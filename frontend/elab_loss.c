@@ -80,13 +80,21 @@ static bool class_operands(Elab *e, Site *s, Node **scores, Node **target)
     return true;
 }
 
+/* Names a value inside of a loss, for whoever reads the program that comes out. */
+static Node *called(Elab *e, Node *n, const char *name)
+{
+    if (n->type && !n->name)
+        n->name = intern(e->names, name);
+    return n;
+}
+
 /* -x[target], without memory access by index: a sum in which one term is not zero. */
 static Node *picked(Elab *e, Node *logs, Node *target)
 {
     const int64_t axis = last_axis(logs);
     Node *mask = one_hot_mask(e, target, logs->type->dim[axis]);
     Node *terms = build3(OP_WHERE, mask, logs, like(0, logs));
-    return build1(OP_NEG, reduce(OP_SUM, terms, &axis, 1, 0));
+    return called(e, build1(OP_NEG, reduce(OP_SUM, terms, &axis, 1, 0)), "nll");
 }
 
 Value builtin_entropy(Elab *e, Site *s, int op)
@@ -105,7 +113,7 @@ Value builtin_entropy(Elab *e, Site *s, int op)
     }
     set_span(e, s->span);
     const int64_t axis = last_axis(x);
-    Node *logs = softmax((Op)op, x, (int)axis);
+    Node *logs = called(e, softmax((Op)op, x, (int)axis), "log_probs");
     Node *terms = picked(e, logs, target);
     if (smoothing > 0) {
         Node *even = build1(OP_NEG, reduce(OP_MEAN, logs, &axis, 1, 0));
@@ -166,10 +174,10 @@ Value builtin_accuracy(Elab *e, Site *s, int op)
         return value_error();
     Attr axis = attr_int(last_axis(x));
     set_span(e, s->span);
-    Node *best = build((Op)op, &x, 1, attrs_make((Op)op, &axis, 1));
+    Node *best = called(e, build((Op)op, &x, 1, attrs_make((Op)op, &axis, 1)), "predicted");
     if (best->type && best->type->dtype != target->type->dtype)
         best = cast_to(best, target->type->dtype);
-    Node *right = cast_to(build2(OP_EQ, best, target), DT_FLOAT);
+    Node *right = called(e, cast_to(build2(OP_EQ, best, target), DT_FLOAT), "right");
     if (!right->type)
         return value_error();
     for (int i = 0; i < right->type->rank; i++)

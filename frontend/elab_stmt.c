@@ -241,9 +241,11 @@ static void exec_assert(Elab *e, const Stmt *s)
 
 /* --- assignments --- */
 
-static void name_value(Value v, Str name)
+static void name_value(Elab *e, Value v, Str name)
 {
-    if (v.kind == VAL_TENSOR && !v.node->name && v.node->op != OP_READ && v.node->op != OP_CONST)
+    if (v.kind != VAL_TENSOR || v.node->op == OP_READ || v.node->op == OP_CONST)
+        return;
+    if (!v.node->name || v.node == e->nicknamed)
         v.node->name = name;
 }
 
@@ -275,7 +277,7 @@ static void assign(Elab *e, const NameRef *target, Value v)
             if (s != e->scope && !keeps_type(e, b, v, target->span))
                 v = value_error();
             b->value = v;
-            name_value(v, target->name);
+            name_value(e, v, target->name);
             return;
         }
     Decl *d = find_decl(e->module, target->name);
@@ -288,7 +290,7 @@ static void assign(Elab *e, const NameRef *target, Value v)
         return;
     }
     bind_name(e, target->name, v, target->span);
-    name_value(v, target->name);
+    name_value(e, v, target->name);
 }
 
 /* buffer := value; */

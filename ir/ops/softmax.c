@@ -31,16 +31,23 @@ Node *grad_softmax(Node *n, Node *g, int k)
     return cast_because(d, dtype, "accumulator");
 }
 
+/* build1 or a reduction, under a name that tells what it is for. */
+static Node *called(Node *n, const char *name)
+{
+    n->name = intern(graph_now()->program->names, name);
+    return n;
+}
+
 /* The maximum is taken away first, so that exp does not overflow. */
 Node *expand_softmax(Node *old, Node **in)
 {
     const int64_t axis = old->attrs->at[0].i;
     Node *x = f32(in[0]);
-    Node *top = reduce(OP_MAXRED, x, &axis, 1, 1);
+    Node *top = called(reduce(OP_MAXRED, x, &axis, 1, 1), "largest");
     Node *d = build2(OP_SUB, x, top);
     Node *e = build1(OP_EXP, d);
-    Node *sum = sum_to(e, &axis, 1, 1, DT_F32);
-    Node *r =
-        old->op == OP_SOFTMAX ? build2(OP_DIV, e, sum) : build2(OP_SUB, d, build1(OP_LOG, sum));
+    Node *sum = called(sum_to(e, &axis, 1, 1, DT_F32), "total");
+    Node *r = old->op == OP_SOFTMAX ? build2(OP_DIV, e, sum)
+                                    : build2(OP_SUB, d, called(build1(OP_LOG, sum), "log_total"));
     return cast_because(r, in[0]->type->dtype, "accumulator");
 }
