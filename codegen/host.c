@@ -40,7 +40,7 @@ void source_comment(Host *h, Span span)
     Place place = place_of(h->u->diags->sources, span.file, span.begin);
     const char *slash = strrchr(place.path, '/');
     const char *where = arena_printf(h->arena, "%s:%d", slash ? slash + 1 : place.path, place.line);
-    int width = 96 - (int)strlen(where);
+    int width = 96 - 4 * h->o->depth - (int)strlen(where);
     if ((int)strlen(text) > width - 3)
         out_line(h->o, "// %.*s...  %s", width - 6, text, where);
     else

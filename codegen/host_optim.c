@@ -393,8 +393,9 @@ static void print_group(Host *h, const Look *l, int group)
 {
     const ParamGroup *g = l->o->groups.at[group];
     const ParamGroup *former = group ? l->o->groups.at[group - 1] : NULL;
-    if (g->span.file)
-        source_comment(h, g->span);
+    out_indent(h->o, 1);
+    source_comment(h, g->span);
+    out_indent(h->o, -1);
     if (g->lr || g->hyper[0] || (former && (former->lr || former->hyper[0])))
         out_line(h->o, "    h.lr = (float)(%s);", lr_c(h, l, g));
     for (int i = 1; i < l->info->hypers; i++)
