@@ -295,8 +295,8 @@ static void print_prologue(Host *h, const Look *l)
     out_line(h->o, "    s->%s.step++;", l->name);
     for (int i = 0; bc && i < l->info->hypers; i++)
         if (!strncmp(l->info->hyper[i], "beta", 4)) {
-            out_line(h->o, "    s->%s.%s_pow *= %s;", l->name, l->info->hyper[i],
-                     real_c(h, o->hyper[i]));
+            out_line(h->o, "    s->%s.%s_pow *= h.%s;", l->name, l->info->hyper[i],
+                     l->info->hyper[i]);
             out_line(h->o, "    h.bc%c = (float)(1 / (1 - s->%s.%s_pow));", l->info->hyper[i][4],
                      l->name, l->info->hyper[i]);
         }

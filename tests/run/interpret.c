@@ -366,9 +366,9 @@ static int take_step(Run *r, Optimizer *opt, double steps)
     const OptimInfo *info = optim_info(opt->kind);
     for (int i = 0; i < info->hypers; i++) {
         if (!strcmp(info->hyper[i], "beta1"))
-            r->beta1_pow *= number(opt->hyper[i], NULL);
+            r->beta1_pow *= (float)number(opt->hyper[i], NULL);
         if (!strcmp(info->hyper[i], "beta2"))
-            r->beta2_pow *= number(opt->hyper[i], NULL);
+            r->beta2_pow *= (float)number(opt->hyper[i], NULL);
     }
     for (int i = 0; i < opt->params.n; i++) {
         Weights *w = &r->weights[opt->params.at[i]->index];

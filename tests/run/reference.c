@@ -369,9 +369,9 @@ static int take_step(Reference *r, Optimizer *opt)
     float k = (float)(coefficient / (double)r->scale);
     for (int i = 0; i < info->hypers; i++) {
         if (!strcmp(info->hyper[i], "beta1"))
-            r->beta1_pow *= reference_number(r, opt->hyper[i]);
+            r->beta1_pow *= (float)reference_number(r, opt->hyper[i]);
         if (!strcmp(info->hyper[i], "beta2"))
-            r->beta2_pow *= reference_number(r, opt->hyper[i]);
+            r->beta2_pow *= (float)reference_number(r, opt->hyper[i]);
     }
     for (int i = 0; i < opt->params.n; i++) {
         Weights *w = &r->weights[opt->params.at[i]->index];
