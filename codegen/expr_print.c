@@ -299,7 +299,12 @@ static const char *stored_text(KernelPrinter *p, const Let *e)
 
 static const char *load_text(KernelPrinter *p, const Let *e)
 {
-    return fill(p, p->d->type[p->k->param[e->param].type->dtype].load, stored_text(p, e));
+    const char *text =
+        fill(p, p->d->type[p->k->param[e->param].type->dtype].load, stored_text(p, e));
+    if (!e->high)
+        return text;
+    return arena_printf(p->o->arena, "(uint64_t)%s < (uint64_t)%s ? %s : 0",
+                        wrapped(p, let_text(p, e->in[0])), wrapped(p, dim_plain(p, e->high)), text);
 }
 
 static const char *elem_text(KernelPrinter *p, const Let *e)
@@ -410,7 +415,7 @@ static int is_trivial(const Let *e)
 static void name_operand(const Let *user, int i, int phase)
 {
     Let *x = user->in[i];
-    if (x->phase != phase || x->uses > 1)
+    if (x->phase != phase || x->uses > 1 || (user->kind == X_LOAD && user->high))
         x->named = 1;
     if (user->kind == X_ELEM && occurrences(cell_of(user), i) > 1)
         x->named = 1;
@@ -501,7 +506,7 @@ void print_stores(KernelPrinter *p, int phase)
         const KernelParam *param = &p->k->param[s->param];
         DType to = param->type->dtype;
         const Let *e = s->value;
-        if (e->kind == X_LOAD && !e->text && p->k->param[e->param].type->dtype == to) {
+        if (e->kind == X_LOAD && !e->high && !e->text && p->k->param[e->param].type->dtype == to) {
             print_line(p->o, "%s[%s] = %s;", param->name, affine_text(p, &s->at),
                        stored_text(p, e));
             continue;

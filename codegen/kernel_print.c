@@ -683,8 +683,9 @@ static void print_arguments(KernelPrinter *p)
     out_indent(o, -1);
     out_line(o, "} %s_args;", k->name);
     out_text(o, "\n");
-    print_line(o, "%s %s(const void *args, int64_t m, int64_t n, int64_t count, const float *acc)",
-               p->d->leaf, k->name);
+    print_line(o,
+               "%s %s(const void *args, int64_t m, int64_t n, int64_t count, const float *%s acc)",
+               p->d->leaf, k->name, p->d->restrict_kw);
     out_line(o, "{");
     out_indent(o, 1);
     out_line(o, "const %s_args *a = (const %s_args *)args;", k->name, k->name);

@@ -90,6 +90,8 @@ static void dump_expr(Dump *d, const Let *e)
         dump_affine(d, &e->at);
         if (e->nin)
             out_printf(o, " scale %s", dim_text(d->t, e->scale, d->arena));
+        if (e->high)
+            out_printf(o, " below %s", dim_text(d->t, e->high, d->arena));
         break;
     case X_ELEM:
         out_printf(o, " %s", op_info(e->op)->spelling);

@@ -85,24 +85,25 @@ struct Let {
     DType round; /* rounded to this type after it is computed; DT_NONE: not */
     Let **in;
     int nin;
-    double value;          /* CONST */
-    double p, q;           /* ELEM: attributes */
-    int param;             /* LOAD */
-    Affine at;             /* LOAD, INDEX, UNIFORM, NORMAL, GUARD */
-    const Dim *scale;      /* LOAD: stride of the indirect row */
-    const Dim *low, *high; /* GUARD; DIVN: low is the count */
-    int stream;            /* UNIFORM, NORMAL: number of the argument */
-    Reduce *reduce;        /* REDUCED */
-    Str name;              /* the user's, may be NULL */
-    int depends;           /* on loops: a bit for each part */
-    int phase;             /* where it is computed: index in Kernel.phase */
-    int kept;              /* the sweep puts it into an array for a later one */
-    int guarded;           /* operand of a GUARD: evaluated there only */
-    int uses;              /* by expressions, stores and reductions */
-    int id;                /* order of making */
-    int named;             /* printer: declared, not pasted */
-    Str text, array;       /* printer: its name once declared, that of the array that keeps it */
-    Let *next;             /* next of the same phase */
+    double value;     /* CONST */
+    double p, q;      /* ELEM: attributes */
+    int param;        /* LOAD */
+    Affine at;        /* LOAD, INDEX, UNIFORM, NORMAL, GUARD */
+    const Dim *scale; /* LOAD: stride of the indirect row */
+    const Dim *low,
+        *high;      /* GUARD; DIVN: low is the count; LOAD: rows from high on, or none, read as 0 */
+    int stream;     /* UNIFORM, NORMAL: number of the argument */
+    Reduce *reduce; /* REDUCED */
+    Str name;       /* the user's, may be NULL */
+    int depends;    /* on loops: a bit for each part */
+    int phase;      /* where it is computed: index in Kernel.phase */
+    int kept;       /* the sweep puts it into an array for a later one */
+    int guarded;    /* operand of a GUARD: evaluated there only */
+    int uses;       /* by expressions, stores and reductions */
+    int id;         /* order of making */
+    int named;      /* printer: declared, not pasted */
+    Str text, array; /* printer: its name once declared, that of the array that keeps it */
+    Let *next;       /* next of the same phase */
 };
 
 struct Reduce {

@@ -6,6 +6,7 @@
  * Nodes are taken in program order. A node joins the last group that it can join, or opens a new one.
  * Groups run in the order in which they were opened, so a node may join a group only if everything else it
  * needs comes from earlier groups; no cycle can arise, and every node looks at its operands' groups only.
+ * A group has at most GROUP_LIMIT nodes.
  *
  * A value is stored when another group wants it, unless that group can work it out again from what is in memory
  * already for at most INLINE_LIMIT operations (casts, masks, scalars; random numbers always are). A node
@@ -25,7 +26,8 @@ enum {
     INLINE_DEPTH = 24,
     NEVER = 1000,
     EXPENSIVE = 10,
-    NEAR_GROUPS = 8
+    NEAR_GROUPS = 8,
+    GROUP_LIMIT = 96
 };
 
 /* ---- what a node is ---- */
@@ -305,7 +307,7 @@ static int fits(Fuse *f, Group *g, Node *n, Site site, int *uses)
 
 static Site find_site(Fuse *f, Group *g, Node *n, int *uses)
 {
-    if (g->kind == GROUP_UPDATE)
+    if (g->kind == GROUP_UPDATE || g->members.n >= GROUP_LIMIT)
         return SITE_NONE;
     if (g->point_count >= 0 && fits(f, g, n, SITE_POINT, uses))
         return SITE_POINT;
@@ -487,7 +489,8 @@ static void set_reduction(Group *g, int first, int end, GroupKind kind)
 static int joins_reduction(Fuse *f, Group *g, Node *n)
 {
     int first, end, own = 0;
-    if (!g || g->kind == GROUP_PRODUCT || g->kind == GROUP_SCATTER || g->kind == GROUP_UPDATE)
+    if (!g || g->kind == GROUP_PRODUCT || g->kind == GROUP_SCATTER || g->kind == GROUP_UPDATE ||
+        g->members.n >= GROUP_LIMIT)
         return 0;
     if (!reduced_loops(f, g, n, &first, &end))
         return 0;
@@ -782,13 +785,19 @@ Str fresh_name(Fuse *f, Names *taken, const char *wanted)
 {
     Names *names = f->program->names;
     Str base = c_name(names, wanted), name = base;
-    for (int i = 2;; i++) {
+    /* Where the search for a number ended last time; it says nothing new, it only saves trying. */
+    NameNumber *last = &f->number[((uintptr_t)base >> 4) % NAME_NUMBERS];
+    int number = last->base == base && last->taken == taken ? last->number : 1;
+    for (;; number++) {
         size_t count = taken->count;
+        if (number > 1)
+            name = intern_printf(names, "%s_%d", base, number);
         intern(taken, name);
         if (taken->count > count)
-            return name;
-        name = intern_printf(names, "%s_%d", base, i);
+            break;
     }
+    *last = (NameNumber){taken, base, number};
+    return name;
 }
 
 static Buffer *add_buffer(Fuse *f, BufferKind kind, int index, const Type *type, const char *name)
@@ -841,12 +850,14 @@ static Buffer *node_buffer(Fuse *f, Node *n)
 
 static Buffer *named_buffer(Fuse *f, BufferKind kind, int index, const Type *type, Str name)
 {
-    for (int i = 0; i < f->plan->buffers.n; i++) {
-        Buffer *b = f->plan->buffers.at[i];
+    for (int i = 0; i < f->given.n; i++) {
+        Buffer *b = f->given.at[i];
         if (b->kind == kind && b->index == index)
             return b;
     }
-    return add_buffer(f, kind, index, type, name);
+    Buffer *fresh = add_buffer(f, kind, index, type, name);
+    vec_push(f->u->scratch, &f->given, fresh);
+    return fresh;
 }
 
 Buffer *source_buffer(Fuse *f, const Node *n)

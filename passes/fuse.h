@@ -40,6 +40,13 @@ typedef struct Made { /* a version of a parameter */
     struct Made *next;
 } Made;
 
+enum { NAME_NUMBERS = 256 };
+typedef struct NameNumber {
+    const Names *taken;
+    Str base;
+    int number;
+} NameNumber;
+
 typedef struct Fuse {
     Unit *u;
     Program *program;
@@ -56,10 +63,12 @@ typedef struct Fuse {
     const Group **lowered_for; /* the group that the two are for */
     Made **made;               /* by parameter: the versions that exist, newest first */
     Buffer **param_buffer, **gradient_buffer; /* by parameter */
-    Names *names;                             /* of this entry's buffers: names that are taken */
-    Names *functions;                         /* names of kernels that are taken */
-    Names *signatures;                        /* texts of kernels that exist */
-    struct Shared *shared;                    /* and the kernels */
+    Vec(Buffer *) given;                      /* inputs, options and scales */
+    NameNumber number[NAME_NUMBERS];
+    Names *names;          /* of this entry's buffers: names that are taken */
+    Names *functions;      /* names of kernels that are taken */
+    Names *signatures;     /* texts of kernels that exist */
+    struct Shared *shared; /* and the kernels */
 } Fuse;
 
 static inline IndexMaker index_maker(Fuse *f, const Group *g)

@@ -172,6 +172,19 @@ static Let *load(Lower *w, Node *n, const Index *at, int context)
     return place_expr(w, e, context);
 }
 
+/* Indices that are inputs with a known range are checked before the step; others when they are used. */
+static int is_checked(const Lower *w, const Node *index)
+{
+    while (is_view(index))
+        index = index->in[0];
+    if (index->op != OP_INPUT)
+        return 0;
+    for (int i = 0; i < w->f->entry->inputs.n; i++)
+        if (w->f->entry->inputs.at[i].name == index->attrs->at[0].s)
+            return w->f->entry->inputs.at[i].classes > 0;
+    return 0;
+}
+
 /* Row b[i] of a: the row is one more loop, whose stride is what the indirect row is multiplied by. */
 static Let *gather(Lower *w, Node *n, const Index *at, int context)
 {
@@ -197,6 +210,8 @@ static Let *gather(Lower *w, Node *n, const Index *at, int context)
     e->in[0] = index;
     e->param = param_of(w, source_buffer(w->f, a), 0);
     e->scale = number.stride[loops];
+    if (!is_checked(w, n->in[1]))
+        e->high = n->in[0]->type->dim[0];
     e->name = n->name;
     set_index(w, e, &number);
     return place_expr(w, e, context);

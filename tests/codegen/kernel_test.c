@@ -190,7 +190,8 @@ static Node *random_product(Suite *s, Entry *e, Node *x)
         dim[i] = x->type->dim[i];
     dim[rank - (tb ? 1 : 2)] = k;
     dim[rank - (tb ? 2 : 1)] = n;
-    Node *w = new_input(s, e, type_make(&s->program->types, x->type->dtype, rank, dim));
+    DType dtype = pick(s, 4) ? x->type->dtype : random_real(s);
+    Node *w = new_input(s, e, type_make(&s->program->types, dtype, rank, dim));
     return matmul(x, w, ta, tb);
 }
 
@@ -216,6 +217,8 @@ static Node *random_other(Suite *s, Entry *e, Node *x)
         dim[0] = random_dim(s);
         Node *index = new_input(s, e, type_make(t, DT_I32, 1, dim));
         e->inputs.at[e->inputs.n - 1].classes = dim_value(x->type->dim[0], &s->symbol);
+        if (pick(s, 2)) /* some lie outside: rows of zeros */
+            index = build2(OP_SUB, index, constant(1, DT_I32));
         Node *in[] = {x, index};
         return build(OP_GATHER, in, 2, NULL);
     }
