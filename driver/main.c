@@ -199,12 +199,12 @@ static void depfile_text(const Session *s, Out *out)
     out_text(out, "\n");
 }
 
-/* "out/digits.c" gives "out/digits.h". */
-static const char *header_path(Arena *arena, const char *path)
+/* Beside the C file, under the name that it includes: "out/digits.c" gives "out/PREFIX.h". */
+static const char *header_path(Arena *arena, const char *path, const char *prefix)
 {
-    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    int stem = dot && (!slash || dot > slash) ? (int)(dot - path) : (int)strlen(path);
-    return arena_printf(arena, "%.*s.h", stem, path);
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0;
+    return arena_printf(arena, "%.*s%s.h", folder, path, prefix);
 }
 
 static int write_output(Session *s)
@@ -216,7 +216,8 @@ static int write_output(Session *s)
     if (o->emit != EMIT_NOTHING && !o->verify_diagnostics)
         files[count++] = (File){path, s->output.text, s->output.size};
     if (o->emit == EMIT_LIB && !o->verify_diagnostics)
-        files[count++] = (File){header_path(&s->arena, path), s->header.text, s->header.size};
+        files[count++] =
+            (File){header_path(&s->arena, path, o->prefix), s->header.text, s->header.size};
     if (o->depfile) {
         Out rule;
         out_init(&rule, &s->arena);
