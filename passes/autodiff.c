@@ -292,34 +292,32 @@ static Node *replace_backward(Rewrite *w, Node *old, Node **in)
 }
 
 /* A parameter that no loss reaches stays as it starts. */
-static void warn_unreached(const Sweep *s, const Entry *e)
+static void warn_unreached(Program *p, const char *asked)
 {
-    Program *p = s->program;
-    for (int i = 0; i < e->optimizers.n; i++)
-        for (int k = 0; k < e->optimizers.at[i]->params.n && s->asked[e->optimizers.at[i]->index];
-             k++) {
-            const Param *param = e->optimizers.at[i]->params.at[k];
-            if (!param->frozen && !param->has_gradient)
-                warn_at(p->diags, CODE_UNREACHED, param->span,
-                        "'%s' gets no gradient from any loss", param->name);
-        }
+    for (int i = 0; i < p->params.n; i++) {
+        const Param *param = p->params.at[i];
+        if (param->optimizer && asked[param->optimizer->index] && !param->frozen &&
+            !param->has_gradient)
+            warn_at(p->diags, CODE_UNREACHED, param->span, "'%s' gets no gradient from any loss",
+                    param->name);
+    }
 }
 
 void pass_autodiff(Unit *u)
 {
     Program *p = u->program;
+    char *asked = new_array(u->scratch, char, p->optimizers.n + 1);
     for (int i = 0; i < p->entries.n; i++) {
         Entry *e = p->entries.at[i];
         if (e->kind != ENTRY_TRAIN)
             continue;
-        Sweep s = {.program = p, .entry = e, .scratch = u->scratch};
+        Sweep s = {.program = p, .entry = e, .scratch = u->scratch, .asked = asked};
         s.newest = new_array(u->scratch, int, p->params.n + 1);
         s.pending = new_array(u->scratch, char, p->params.n + 1);
-        s.asked = new_array(u->scratch, char, p->optimizers.n + 1);
         Rewrite w = {.program = p, .data = &s};
         for (int k = 0; k < e->segments; k++)
             e->segment[k] = rewrite(e->segment[k], replace_backward, &w);
-        if (!p->diags->errors)
-            warn_unreached(&s, e);
     }
+    if (!p->diags->errors)
+        warn_unreached(p, asked);
 }
