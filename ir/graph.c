@@ -192,9 +192,8 @@ static int node_equal(const Node *a, const Node *b)
            (!a->nin || !memcmp(a->in, b->in, sizeof *a->in * (size_t)a->nin));
 }
 
-static void grow_table(Graph *g)
+static void make_table(Graph *g, int size)
 {
-    int size = 4 * g->table_size;
     Node **table = new_array(g->arena, Node *, size);
     for (Node *n = g->first; n; n = n->next) {
         if (op_is(n->op, F_EFFECT))
@@ -205,6 +204,43 @@ static void grow_table(Graph *g)
     }
     g->table = table;
     g->table_size = size;
+}
+
+/* Marks what effects need, from the last node to the first. */
+static void mark_live(Graph *g)
+{
+    Node **list = new_array(g->arena, Node *, g->count + 1);
+    int count = 0;
+    for (Node *n = g->first; n; n = n->next)
+        list[count++] = n;
+    while (count--) {
+        Node *n = list[count];
+        if (op_is(n->op, F_EFFECT))
+            n->mark = 1;
+        for (int k = 0; n->mark && k < n->nin; k++)
+            n->in[k]->mark = 1;
+    }
+}
+
+void graph_sweep(Graph *g)
+{
+    Node **link = &g->first;
+    int count = 0;
+    mark_live(g);
+    g->last = NULL;
+    for (Node *n = g->first; n; n = n->next) {
+        if (!n->mark)
+            continue;
+        n->mark = 0;
+        n->id = count++;
+        *link = g->last = n;
+        link = &n->next;
+    }
+    *link = NULL;
+    if (count == g->count)
+        return;
+    g->count = count;
+    make_table(g, g->table_size); /* it is by id */
 }
 
 /* Appends a copy of the node, with operands of its own. */
@@ -224,7 +260,7 @@ static Node *place(Graph *g, const Node *fresh)
     if (op_is(n->op, F_EFFECT))
         return n;
     if (g->count > 2 * g->table_size) {
-        grow_table(g);
+        make_table(g, 4 * g->table_size);
     } else {
         Node **slot = &g->table[node_hash(n) % (uint32_t)g->table_size];
         n->chain = *slot;

@@ -99,6 +99,7 @@ Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param,
 Node *graph_append(const Node *fresh);
 Node *error_node(void);
 void graph_count_uses(Graph *g);
+void graph_sweep(Graph *g); /* drops what no effect needs */
 
 /* Attributes: values in the order of the row. */
 const Attrs *attrs_make(Op op, const Attr *values, int n);

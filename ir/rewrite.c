@@ -1,24 +1,5 @@
 #include "ir/graph.h"
 #include "ir/program.h"
-#include <assert.h>
-
-/* Marks what effects need, from the last node to the first. */
-static Node **live_nodes(Graph *g)
-{
-    Node **list = new_array(g->arena, Node *, g->count + 1);
-    int i = 0;
-    for (Node *n = g->first; n; n = n->next)
-        list[i++] = n;
-    assert(i == g->count);
-    while (i--) {
-        Node *n = list[i];
-        if (op_is(n->op, F_EFFECT))
-            n->mark = 1;
-        for (int k = 0; n->mark && k < n->nin; k++)
-            n->in[k]->mark = 1;
-    }
-    return list;
-}
 
 Node *copy_node(Node *old, Node **in)
 {
@@ -38,14 +19,10 @@ Node *copy_node(Node *old, Node **in)
 Graph *rewrite(Graph *old, RewriteFn f, Rewrite *w)
 {
     Graph *g = graph_make(w->program);
-    Node **list = live_nodes(old);
+    graph_sweep(old);
     g->times = old->times;
     graph_open(g);
-    for (int i = 0; i < old->count; i++) {
-        Node *n = list[i];
-        if (!n->mark)
-            continue;
-        n->mark = 0;
+    for (Node *n = old->first; n; n = n->next) {
         Node **in = new_array(g->arena, Node *, n->nin + 1);
         for (int k = 0; k < n->nin; k++)
             in[k] = n->in[k]->mapped;
@@ -56,5 +33,6 @@ Graph *rewrite(Graph *old, RewriteFn f, Rewrite *w)
         graph_context(former);
     }
     graph_close();
+    graph_sweep(g);
     return g;
 }
