@@ -643,6 +643,8 @@ static void parse_header(Reader *r)
     parse_fields(r, property_fields, props, &unused);
     if (props->level < 0 && r->program->stage > TYPED)
         fail_at(r, unused, "a program behind pass 'cast' needs level=…");
+    if (!is_half(props->half) || (props->model_type != DT_NONE && !is_real(props->model_type)))
+        fail_at(r, unused, "half=… is f16 or bf16, and model=… is real");
     props->resolved = props->level >= 0;
     props->torch_policy = props->torch_policy > 0;
     props->strict = props->strict > 0;
