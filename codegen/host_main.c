@@ -24,6 +24,8 @@ static void find_columns(Host *h)
     Program *p = h->program;
     for (int i = 0; i < 5; i++)
         column(h, common[i]);
+    for (int i = 0; p->optimizers.n > 1 && i < p->optimizers.n; i++)
+        column(h, arena_printf(h->arena, "skipped.%s", p->optimizers.at[i]->name));
     for (int i = 0; i < p->optimizers.n; i++) {
         column(h, arena_printf(h->arena, "lr.%s", p->optimizers.at[i]->name));
         if (has_norm(h, p->optimizers.at[i]))
@@ -66,6 +68,10 @@ static void print_log(Host *h, const Entry *e)
     for (int i = 0; i < e->optimizers.n; i++) {
         const Optimizer *o = e->optimizers.at[i];
         Str m = member(h, o, o->name);
+        if (h->program->optimizers.n > 1)
+            out_line(h->o, "    rt_log_int(&run->log, %d, s->%s.step - s->%s.step);",
+                     column(h, arena_printf(h->arena, "skipped.%s", o->name)),
+                     member(h, e, e->name), m);
         log_real(h, arena_printf(h->arena, "lr.%s", o->name),
                  arena_printf(h->arena, "s->%s.lr", m));
         if (has_norm(h, o))
