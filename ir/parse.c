@@ -5,6 +5,7 @@
 #include "ir/verify.h"
 #include "passes/optim.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 Optimizer *find_optimizer_named(Program *p, Str name)
@@ -724,6 +725,10 @@ Program *program_read(const Source *source, Diags *diags, Names *names, Arena *a
     Reader reader, *r = &reader;
     reader_open(r, source, diags, names, arena);
     parse_header(r);
+    if (take_keyword(r, "graph")) {
+        r->program->graph_hash = strtoull(need_name(r), NULL, 16);
+        need_line(r);
+    }
     if (take_keyword(r, "program")) {
         r->program->source_name = need_name(r);
         need_line(r);

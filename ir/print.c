@@ -425,6 +425,8 @@ static void print_header(Printer *w)
     if (p->props.resolved)
         print_fields(w, property_fields, &p->props);
     out_text(w->o, "\n");
+    if (p->graph_hash)
+        out_line(w->o, "graph \"%016llx\"", (unsigned long long)p->graph_hash);
     if (w->spans && p->source_name) {
         out_text(w->o, "program ");
         print_string(w->o, p->source_name);

@@ -109,6 +109,8 @@ const Type *read_type(Reader *r)
 
 Span read_span(Reader *r, Span fallback)
 {
+    if (r->files.n) /* a dump says where things come from; what has no place there has none */
+        fallback = (Span){.file = 0};
     if (!take_mark(r, "@"))
         return fallback;
     Span at = r->span;
