@@ -34,7 +34,7 @@ static size_t break_place(const char *line, size_t bytes, int continued, size_t 
             depth--;
         else if (line[i] == ' ' && i > lead && line[i - 1] == ',')
             place[depth] = i + 1;
-        else if (line[i] == ' ' && i > lead && strchr("+-*/=|&?:", line[i - 1]) &&
+        else if (line[i] == ' ' && i > lead && strchr("+-=|&?:", line[i - 1]) &&
                  place[depth] <= EARLY)
             place[depth] = i + 1;
     }
