@@ -533,14 +533,22 @@ static void print_scalar_rows(Host *h)
     }
 }
 
-static void print_tables(Host *h)
+/* Checkpoints are for what trains, and for whoever holds a library. */
+static void print_state_table(Host *h)
 {
+    if (!h->prefix && !first_train(h))
+        return;
     out_text(h->o, "/* Lists what a checkpoint holds. */\n"
                    "static void state_table(State *s, RtTable *t)\n{\n");
     for (int i = 0; i < h->pools.n; i++)
         print_pool_rows(h, h->pools.at[i]);
     print_scalar_rows(h);
-    out_text(h->o, "}\n\n/* Lists the weights of an instance, called as weight files do. */\n"
+    out_text(h->o, "}\n\n");
+}
+
+static void print_weight_table(Host *h)
+{
+    out_text(h->o, "/* Lists the weights of an instance, called as weight files do. */\n"
                    "static void weight_table(State *s, RtTable *t, const char *instance)\n{\n");
     for (int i = 0; i < h->pools.n; i++) {
         const Pool *pool = h->pools.at[i];
@@ -559,5 +567,6 @@ void print_state_functions(Host *h)
     print_layout(h);
     print_round(h);
     print_create(h);
-    print_tables(h);
+    print_state_table(h);
+    print_weight_table(h);
 }
