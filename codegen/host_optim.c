@@ -216,10 +216,10 @@ static const char *or_number(Host *h, const Scalar *s, const char *otherwise)
     return s ? real_c(h, s) : otherwise;
 }
 
-static const char *schedule_c(Host *h, const Look *l, const Schedule *lr)
+/* `t`: C text of the number of updates before this one. */
+static const char *schedule_c(Host *h, const Look *l, const Schedule *lr, const char *t)
 {
     const char *peak = real_c(h, lr->peak), *warmup = or_number(h, lr->warmup, "0.0");
-    const char *t = arena_printf(h->arena, "(double)s->%s.step", l->name);
     const char *floor_ = or_number(h, lr->floor, "0.0");
     const Entry *e = l->o->entry;
     const char *total = or_number(
@@ -234,13 +234,21 @@ static const char *schedule_c(Host *h, const Look *l, const Schedule *lr)
                       : peak;
 }
 
-static const char *lr_c(Host *h, const Look *l, const ParamGroup *group)
+/* The rate of the optimizer, before its step is counted. */
+static const char *lr_c(Host *h, const Look *l)
 {
-    if (group && group->lr)
-        return schedule_c(h, l, group->lr);
-    if (group && group->hyper[0])
-        return real_c(h, group->hyper[0]);
-    return l->o->lr ? schedule_c(h, l, l->o->lr) : real_c(h, l->o->hyper[0]);
+    const char *t = arena_printf(h->arena, "(double)s->%s.step", l->name);
+    return l->o->lr ? schedule_c(h, l, l->o->lr, t) : real_c(h, l->o->hyper[0]);
+}
+
+/* The rate of a group, after it. */
+static const char *group_lr_c(Host *h, const Look *l, const ParamGroup *group)
+{
+    if (group->lr)
+        return schedule_c(h, l, group->lr,
+                          arena_printf(h->arena, "(double)(s->%s.step - 1)", l->name));
+    return group->hyper[0] ? real_c(h, group->hyper[0])
+                           : arena_printf(h->arena, "s->%s.lr", l->name);
 }
 
 /* ---- the update ---- */
@@ -397,7 +405,7 @@ static void print_group(Host *h, const Look *l, int group)
     source_comment(h, g->span);
     out_indent(h->o, -1);
     if (g->lr || g->hyper[0] || (former && (former->lr || former->hyper[0])))
-        out_line(h->o, "    h.lr = (float)(%s);", lr_c(h, l, g));
+        out_line(h->o, "    h.lr = (float)(%s);", group_lr_c(h, l, g));
     for (int i = 1; i < l->info->hypers; i++)
         if (g->hyper[i] || (former && former->hyper[i]))
             out_line(h->o, "    h.%s = %s;", l->info->hyper[i],
@@ -438,7 +446,7 @@ static void print_update(Host *h, const Look *l)
     out_text(h->o, "{\n");
     if (has_norm(h, l->o))
         print_norm(h, l);
-    out_line(h->o, "    s->%s.lr = %s;", l->name, lr_c(h, l, NULL));
+    out_line(h->o, "    s->%s.lr = %s;", l->name, lr_c(h, l));
     if (l->checked)
         out_line(h->o, "    if (!isfinite((float)s->%s.grad_norm))\n        return false;",
                  l->name);
