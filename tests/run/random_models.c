@@ -8,12 +8,15 @@
  *   - N rows give what N times one row give;
  *   - every row of ops.def is in at least 5 of 200 models.
  *
- *     random_models [--first=S] [--count=N]     seeds S, S + 1, …
+ *   - the C library that is emitted for it gives the bits of the interpreter: results, reports, weights and states of
+ *     three steps, and of one with an infinite input.
+ *
+ *     random_models [--first=S] [--count=N] [--c=FOLDER]     seeds S, S + 1, …; FOLDER: for emitted C
  *     random_models --print=S                   the text of one
  *     random_models --reduce=S                  the smallest model that still fails
  */
 #include "check.h"
-#include "ir/text.h"
+#include "library.h"
 #include "model_text.h"
 #include "reference.h"
 #include <math.h>
@@ -26,6 +29,7 @@ typedef struct Failure { /* of one model: what a reducer must keep */
 } Failure;
 
 static long compared, uncertain; /* elements */
+static long overflows;           /* steps that were skipped because of an infinite input */
 
 static int fail(Failure *f, const char *what, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -362,6 +366,296 @@ static void count_rows(const ModelText *m, Arena *arena, long *models)
         models[op] += seen[op];
 }
 
+/* ---- emitted libraries, strict: bit for bit ---- */
+
+enum { A_FILE = 20, STEPS = 3 };
+
+typedef struct Host { /* what a caller of the library owns */
+    void *argument[MAX_INPUTS + MAX_VALUES];
+    int inputs;
+} Host;
+
+/* The inputs in the types that the library takes, and room for results of this many rows. */
+static Host host_arguments(Arena *arena, const Reference *r, const Entry *e, const Batch *b)
+{
+    Host h = {.inputs = e->inputs.n};
+    int64_t symbols[8] = {b->rows, b->rows, b->rows, b->rows, b->rows, b->rows, b->rows, b->rows};
+    for (int i = 0; i < e->inputs.n; i++) {
+        const Type *type = e->inputs.at[i].type;
+        int64_t count = dim_value(type_count(&r->program->types, type), symbols);
+        int found = 0;
+        while (strcmp(b->input[found].name, e->inputs.at[i].name) != 0)
+            found++;
+        float *f = new_array(arena, float, count + 1);
+        int64_t *wide = new_array(arena, int64_t, count + 1);
+        int32_t *narrow = new_array(arena, int32_t, count + 1);
+        for (int64_t k = 0; k < count; k++) {
+            if (b->input[found].f) {
+                f[k] = b->input[found].f[k];
+                continue;
+            }
+            wide[k] = b->input[found].i[k];
+            narrow[k] = (int32_t)wide[k];
+        }
+        h.argument[i] = b->input[found].f       ? (void *)f
+                        : type->dtype == DT_I64 ? (void *)wide
+                                                : (void *)narrow;
+    }
+    for (int i = 0; i < e->results.n; i++)
+        h.argument[h.inputs + i] = arena_alloc(arena, 8 * 4096 * 4);
+    return h;
+}
+
+static int same_result(const Tensor *t, DType dtype, const void *found, int64_t k)
+{
+    switch (dtype) {
+    case DT_F32:
+        return same_float(t->f[k], ((const float *)found)[k]);
+    case DT_I32:
+        return t->i[k] == ((const int32_t *)found)[k];
+    case DT_I64:
+        return t->i[k] == ((const int64_t *)found)[k];
+    case DT_BOOL:
+        return t->i[k] == ((const uint8_t *)found)[k];
+    default:
+        return 0;
+    }
+}
+
+static int compare_infer(Failure *f, Arena *arena, Reference *r, const Shim *s, void *d,
+                         const Batch *b)
+{
+    Host h = host_arguments(arena, r, r->infer, b);
+    arena_reset(&r->scratch);
+    Eval e = reference_eval(r, r->infer, EVAL_STRICT, b);
+    int status = s->infer(d, b->rows, h.argument);
+    if (status)
+        return fail(f, "status", "infer gives %d: %s", status, s->error(d));
+    int result = h.inputs;
+    for (Node *n = r->infer->segment[0]->first; n; n = n->next) {
+        if (n->op != OP_RESULT)
+            continue;
+        const Tensor *t = &e.value[n->in[0]->id];
+        for (int64_t k = 0; k < t->count; k++)
+            if (!same_result(t, n->in[0]->type->dtype, h.argument[result], k))
+                return fail(f, "infer", "N=%d: %s[%d] is %.9g, wanted %.9g", (int)b->rows,
+                            n->attrs->at[0].s, (int)k,
+                            t->f ? (double)((float *)h.argument[result])[k] : -1.0,
+                            t->f ? (double)t->f[k] : (double)t->i[k]);
+        compared += t->count;
+        result++;
+    }
+    return 1;
+}
+
+static int compare_tensor(Failure *f, const Shim *s, void *d, const char *name, const float *wanted,
+                          int64_t count, const char *when)
+{
+    float found[4096];
+    int status = count > 4096 ? 4 : s->get(d, name, found, count);
+    if (status)
+        return fail(f, "status", "%s: get %s gives %d: %s", when, name, status, s->error(d));
+    for (int64_t k = 0; k < count; k++)
+        if (!same_float(found[k], wanted[k]))
+            return fail(f, "state", "%s: %s[%d] is %.9g, wanted %.9g", when, name, (int)k,
+                        (double)found[k], (double)wanted[k]);
+    compared += count;
+    return 1;
+}
+
+/* Weights, buffers and optimizer states. */
+static int compare_state(Failure *f, const Reference *r, const Shim *s, void *d, const char *when)
+{
+    char name[300];
+    for (int i = 0; i < r->program->params.n; i++) {
+        const Weights *w = &r->weights[i];
+        const Param *p = w->param;
+        snprintf(name, sizeof name, "%s/%s/%s", p->is_buffer ? "buffer" : "param",
+                 p->instance->name, p->local);
+        if (!compare_tensor(f, s, d, name, w->value, w->count, when))
+            return 0;
+        const OptimInfo *info = p->optimizer ? optim_info(p->optimizer->kind) : NULL;
+        for (int k = 0; info && w->gradient_type != DT_NONE && k < info->states; k++) {
+            snprintf(name, sizeof name, "opt/%s/%s/%s.%s", p->optimizer->name, p->instance->name,
+                     p->local, info->state[k]);
+            if (!compare_tensor(f, s, d, name, w->state[k], w->count, when))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static const Tensor *report_of(const Entry *entry, const Eval *e, Str name)
+{
+    for (Node *n = entry->segment[0]->first; n; n = n->next)
+        if (n->op == OP_REPORT && n->attrs->at[0].s == name)
+            return &e->value[n->in[0]->id];
+    return NULL;
+}
+
+static int compare_step(Failure *f, Arena *arena, Reference *r, const Shim *s, void *d,
+                        const Batch *b, const char *when)
+{
+    float report[5];
+    Host h = host_arguments(arena, r, r->train, b);
+    int status = s->train(d, b->rows, h.argument, report);
+    Eval e = reference_step(r, b);
+    if (status)
+        return fail(f, "status", "%s: train gives %d: %s", when, status, s->error(d));
+    float loss = report_of(r->train, &e, r->train->reports.at[0])->f[0];
+    if (!same_float(report[0], loss))
+        return fail(f, "loss", "%s: the loss is %.9g, wanted %.9g", when, (double)report[0],
+                    (double)loss);
+    if ((report[1] != 0) != (r->skipped != 0))
+        return fail(f, "skip", "%s: skipped is %g, wanted %d", when, (double)report[1], r->skipped);
+    if (!same_float(report[2], r->scale))
+        return fail(f, "scale", "%s: the scale is %g, wanted %g", when, (double)report[2],
+                    (double)r->scale);
+    return compare_state(f, r, s, d, when);
+}
+
+static int compare_eval(Failure *f, Arena *arena, Reference *r, const Shim *s, void *d,
+                        const Batch *b)
+{
+    float report[MAX_VALUES];
+    Host h = host_arguments(arena, r, r->eval, b);
+    int status = s->eval(d, b->rows, h.argument, report);
+    arena_reset(&r->scratch);
+    Eval e = reference_eval(r, r->eval, EVAL_STRICT, b);
+    if (status)
+        return fail(f, "status", "eval gives %d: %s", status, s->error(d));
+    for (int i = 0; i < r->eval->reports.n; i++) {
+        float wanted = report_of(r->eval, &e, r->eval->reports.at[i])->f[0];
+        if (!same_float(report[i], wanted))
+            return fail(f, "eval", "%s is %.9g, wanted %.9g", r->eval->reports.at[i],
+                        (double)report[i], (double)wanted);
+    }
+    return 1;
+}
+
+/* A batch of one row in which one element of x is infinite. */
+static Batch overflowing(Arena *arena, const ModelText *m, const Batch *b)
+{
+    Batch bad = *b;
+    int64_t width = m->value[0].shape.size[1].count;
+    for (int i = 0; i < bad.count; i++) {
+        if (!bad.input[i].f || strcmp(bad.input[i].name, "x") != 0)
+            continue;
+        float *x = new_array(arena, float, width);
+        memcpy(x, bad.input[i].f, sizeof *x * (size_t)width);
+        x[0] = INFINITY;
+        bad.input[i].f = x;
+    }
+    return bad;
+}
+
+static int compare_library(Failure *f, const ModelText *m, const char *text, int level,
+                           const Shim *s)
+{
+    Reference r;
+    Arena data = {0};
+    Settings settings = settings_of(m, level);
+    void *d = NULL;
+    int64_t rows[] = {m->batch, m->prime, 1};
+    if (!reference_open(&r, text, &settings, NULL)) {
+        reference_close(&r);
+        return fail(f, "compile", "O%d", level);
+    }
+    if (s->create(&d) != 0)
+        fail(f, "status", "create: %s", s->error(NULL));
+    for (int i = 0; i < STEPS && !f->what; i++) {
+        char when[40];
+        Batch b = make_batch(&data, m, &r, rows[i], (uint64_t)i);
+        snprintf(when, sizeof when, "O%d %s step %d", level, dtype_info[settings.half].name, i + 1);
+        if (compare_infer(f, &data, &r, s, d, &b) && compare_step(f, &data, &r, s, d, &b, when))
+            compare_eval(f, &data, &r, s, d, &b);
+    }
+    if (!f->what) {
+        Batch b = make_batch(&data, m, &r, 1, 7), bad = overflowing(&data, m, &b);
+        compare_step(f, &data, &r, s, d, &bad, "overflow");
+        overflows += r.skipped;
+    }
+    if (d)
+        s->destroy(d);
+    arena_free(&data);
+    reference_close(&r);
+    return !f->what;
+}
+
+/* Adds models first … first + count - 1 at a level to a file. */
+static int write_models(Library *l, const char *path, uint64_t first, uint64_t count, int level,
+                        int clones)
+{
+    char message[1000];
+    if (!library_open(l, path, clones))
+        return 0;
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        Arena arena = {0};
+        ModelText *m = model_random(&arena, seed);
+        Settings settings = settings_of(m, level);
+        const char *prefix = arena_printf(&arena, "m%llu_O%d", (unsigned long long)seed, level);
+        if (!library_add(l, prefix, model_text(m, &arena), &settings, message, sizeof message)) {
+            check_failed++;
+            fprintf(stderr, "model %llu: O%d: not emitted: %.800s\n", (unsigned long long)seed,
+                    level, message);
+        }
+        arena_free(&arena);
+    }
+    return fclose(l->file) == 0;
+}
+
+static void run_models(Library *l, uint64_t first, uint64_t count, int level)
+{
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        Arena arena = {0};
+        Failure f = {.what = NULL};
+        ModelText *m = model_random(&arena, seed);
+        const Shim *s =
+            library_shim(l, arena_printf(&arena, "m%llu_O%d", (unsigned long long)seed, level));
+        check_count++;
+        if (s && !compare_library(&f, m, model_text(m, &arena), level, s)) {
+            check_failed++;
+            fprintf(stderr, "model %llu: O%d: emitted: %s: %s\n", (unsigned long long)seed, level,
+                    f.what, f.text);
+        }
+        arena_free(&arena);
+    }
+}
+
+/* All models at all levels, A_FILE a file, two compilers at work at a time. */
+static void check_libraries(uint64_t first, uint64_t count, const char *folder, const char *only)
+{
+    char path[2][160], one[2][500], both[1200];
+    Library l[2];
+    for (uint64_t at = first; at < first + count; at += A_FILE)
+        for (int level = 0; level < 4; level += 2) {
+            uint64_t n = first + count - at < A_FILE ? first + count - at : A_FILE;
+            int clones = at == first;
+            if (only && *only - '0' != level && *only - '0' != level + 1)
+                continue;
+            for (int k = 0; k < 2; k++) {
+                snprintf(path[k], sizeof path[k], "%s/m%llu-O%d", folder, (unsigned long long)at,
+                         level + k);
+                if (!write_models(&l[k], path[k], at, n, level + k, clones))
+                    fail(&(Failure){.what = NULL}, "file", "%s", path[k]);
+                library_command(&l[k], at == first + A_FILE ? "clang -O1" : "gcc -O1",
+                                RUNTIME_FOLDER, one[k], sizeof one[k]);
+            }
+            snprintf(both, sizeof both, "%s & %s; a=$?; wait $! && exit $a", one[0], one[1]);
+            check_count++;
+            if (system(both) != 0) {
+                check_failed++;
+                fprintf(stderr, "not compiled: %s\n", both);
+                continue;
+            }
+            for (int k = 0; k < 2; k++) {
+                if (library_load(&l[k]))
+                    run_models(&l[k], at, n, level + k);
+                library_close(&l[k]);
+            }
+        }
+}
+
 /* ---- reducing ---- */
 
 /* Cuts and drops as long as the model still fails in the same way. */
@@ -441,6 +735,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "ops.def: %s is in %ld of %llu models\n", op_info((Op)op)->id, models[op],
                 (unsigned long long)count);
     }
+    if (option(argc, argv, "--c="))
+        check_libraries(first, count, option(argc, argv, "--c="), option(argc, argv, "--level="));
+    printf("%ld steps skipped\n", overflows);
     printf("%llu models, %ld statements, %ld elements compared, %ld without a bound\n",
            (unsigned long long)count, statements, compared, uncertain);
     arena_free(&arena);

@@ -73,6 +73,7 @@ static void make_weights(Reference *r)
         Weights *w = &r->weights[i];
         RtParam row = {.instance = x->instance->name, .name = x->local, .rank = x->type->rank};
         w->param = x;
+        w->gradient_type = DT_NONE;
         w->count = row.count = dim_value(type_count(&p->types, x->type), NULL);
         for (int k = 0; k < x->type->rank; k++)
             row.shape[k] = dim_value(x->type->dim[k], NULL);
@@ -207,7 +208,10 @@ OptimElement reference_hypers(const Reference *r, const Optimizer *opt, const We
     for (int i = 1; i < info->hypers; i++)
         e.hyper[i] =
             (float)reference_number(r, group && group->hyper[i] ? group->hyper[i] : opt->hyper[i]);
-    e.hyper[0] = (float)reference_rate(r, group && group->lr ? group->lr : opt->lr);
+    if (group && group->hyper[0] && !group->lr)
+        e.hyper[0] = (float)reference_number(r, group->hyper[0]);
+    else
+        e.hyper[0] = (float)reference_rate(r, group && group->lr ? group->lr : opt->lr);
     if (optim_derives(info, "bc1")) {
         e.bc1 = (float)(1 / (1 - r->beta1_pow));
         e.bc2 = (float)(1 / (1 - r->beta2_pow));
@@ -284,22 +288,48 @@ Eval reference_eval(Reference *r, Entry *entry, EvalMode mode, const Batch *batc
 
 /* ---- a step ---- */
 
-/* The norm of all gradients as one vector, tensors at multiples of 32 elements, zeros between. */
-static double gradient_norm(Reference *r, const Optimizer *opt)
+static int same_pool(const Weights *a, const Weights *b)
+{
+    return a->param->master == b->param->master && a->param->copy == b->param->copy &&
+           a->gradient_type == b->gradient_type;
+}
+
+/* The squares of the gradients that lie in one buffer with those of parameter `first`: by group, then as declared,
+ * tensors at multiples of 32 elements, zeros between. */
+static double pool_squares(Reference *r, const Optimizer *opt, int first)
 {
     int64_t total = 0, at = 0;
-    for (int i = 0; i < opt->params.n; i++)
-        total += (r->weights[opt->params.at[i]->index].count + 31) / 32 * 32;
+    int params = r->program->params.n, groups = opt->groups.n ? opt->groups.n : 1;
+    for (int i = first; i < params; i++)
+        total += (r->weights[i].count + 31) / 32 * 32;
     float *flat = new_array(&r->scratch, float, total + 1);
-    int64_t chunks = rt_chunk_count(total);
-    for (int i = 0; i < opt->params.n; i++) {
-        Weights *w = &r->weights[opt->params.at[i]->index];
-        memcpy(flat + at, w->gradient, sizeof(float) * (size_t)w->count);
-        at += (w->count + 31) / 32 * 32;
-    }
+    for (int group = -1; group < groups; group++)
+        for (int i = first; i < params; i++) {
+            const Weights *w = &r->weights[i];
+            if (!same_pool(w, &r->weights[first]) || w->param->optimizer != opt ||
+                w->param->group != group)
+                continue;
+            memcpy(flat + at, w->gradient, sizeof(float) * (size_t)w->count);
+            at += (w->count + 31) / 32 * 32;
+        }
+    int64_t chunks = rt_chunk_count(at);
     double *chunk = new_array(&r->scratch, double, chunks + 1);
-    int nonfinite = rt_squares_f32(chunk, flat, total, 0, chunks);
-    return nonfinite ? INFINITY : sqrt(rt_add_chunks(chunk, chunks));
+    rt_squares_f32(chunk, flat, at, 0, chunks);
+    return rt_add_chunks(chunk, chunks);
+}
+
+static double gradient_norm(Reference *r, const Optimizer *opt)
+{
+    double squares = 0;
+    for (int i = 0; i < r->program->params.n; i++) {
+        const Weights *w = &r->weights[i];
+        int seen = w->param->optimizer != opt || w->gradient_type == DT_NONE;
+        for (int k = 0; k < i; k++)
+            seen |= r->weights[k].param->optimizer == opt && same_pool(w, &r->weights[k]);
+        if (!seen)
+            squares += pool_squares(r, opt, i);
+    }
+    return sqrt(squares);
 }
 
 static double norm_of(Reference *r, const float *x, int64_t count)
@@ -362,10 +392,10 @@ static int take_step(Reference *r, Optimizer *opt)
     double coefficient = 1;
     r->norm = gradient_norm(r, opt) / (double)r->scale;
     r->rate = reference_rate(r, opt->lr);
-    if (opt->checks && !isfinite(r->norm))
+    if (opt->checks && !isfinite((float)r->norm))
         return 0;
     if (opt->clip_kind && !strcmp(opt->clip_kind, "norm"))
-        coefficient = fmin(1, opt->clip_limit / (r->norm + 1e-6));
+        coefficient = rt_clip_factor(r->norm, opt->clip_limit);
     float k = (float)(coefficient / (double)r->scale);
     for (int i = 0; i < info->hypers; i++) {
         if (!strcmp(info->hyper[i], "beta1"))
@@ -375,7 +405,7 @@ static int take_step(Reference *r, Optimizer *opt)
     }
     for (int i = 0; i < opt->params.n; i++) {
         Weights *w = &r->weights[opt->params.at[i]->index];
-        if (!w->param->has_gradient)
+        if (w->gradient_type == DT_NONE)
             continue;
         if (opt->clip_kind && !strcmp(opt->clip_kind, "value")) {
             clip_values(w, k, (float)opt->clip_limit);
@@ -409,9 +439,11 @@ Eval reference_step(Reference *r, const Batch *batch)
     r->scale = r->scaler.scale;
     Eval e = reference_eval(r, r->train, EVAL_STRICT, batch);
     for (Node *n = r->train->segment[0]->first; n; n = n->next)
-        if (n->op == OP_UPDATE)
-            memcpy(r->weights[n->param->index].gradient, e.value[n->in[0]->id].f,
-                   sizeof(float) * (size_t)r->weights[n->param->index].count);
+        if (n->op == OP_UPDATE) {
+            Weights *w = &r->weights[n->param->index];
+            w->gradient_type = n->in[0]->type->dtype;
+            memcpy(w->gradient, e.value[n->in[0]->id].f, sizeof(float) * (size_t)w->count);
+        }
     keep_buffers(r, &e);
     reference_update(r);
     return e;

@@ -18,6 +18,7 @@ typedef struct Weights { /* of one parameter, row-major */
     Param *param;
     float *value, *gradient, *state[MAX_STATES];
     double *gradient_bound; /* exact steps only */
+    DType gradient_type;    /* in which a step makes it; DT_NONE: none does */
     int64_t count;
 } Weights;
 
