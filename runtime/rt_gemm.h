@@ -54,9 +54,13 @@ RT_FN RtMatrix rt_matrix(const void *data, int64_t row, int64_t column)
 
 /* ---- choosing the kernels ---- */
 
+#ifndef RT_ISA_LIMIT /* a build may use less than there is, to compare: -DRT_ISA_LIMIT=RT_ISA_AVX2 */
+#define RT_ISA_LIMIT RT_ISA_AMX
+#endif
+
 RT_FN RtIsa *rt_gemm_isa_limit(void)
 {
-    static RtIsa limit = RT_ISA_AMX;
+    static RtIsa limit = RT_ISA_LIMIT;
     return &limit;
 }
 
