@@ -277,10 +277,9 @@ static void run_infer(Elab *e, const Item *item, Entry *entry)
     }
     Value v = bind_result(e, t, e->frame->result, e->frame->result_span, item->name);
     set_span(e, e->frame->result_span);
-    if (t->kind != TYPE_EXPR_TUPLE) {
-        add_result(e, entry, intern(e->names, "result"), v);
-        return;
-    }
+    Str only = t->kind == TYPE_EXPR_TUPLE ? t->parts.at[0].name : NULL;
+    if (t->kind != TYPE_EXPR_TUPLE || t->parts.n == 1)
+        add_result(e, entry, only ? only : intern(e->names, "result"), v);
     for (int i = 0; v.kind == VAL_TUPLE && i < v.n; i++) {
         Str name = t->parts.at[i].name;
         add_result(e, entry, name ? name : intern_printf(e->names, "result%d", i), v.at[i]);

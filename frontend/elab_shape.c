@@ -328,6 +328,8 @@ Value bind_result(Elab *e, const TypeExpr *t, Value v, Span span, const char *wh
 {
     if (is_error(v))
         return v;
+    if (t->kind == TYPE_EXPR_TUPLE && t->parts.n == 1)
+        return bind_result(e, t->parts.at[0].type, v, span, who);
     if (t->kind == TYPE_EXPR_TUPLE)
         return bind_tuple(e, t, v, span, who);
     DType dtype;
