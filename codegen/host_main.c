@@ -223,6 +223,28 @@ static void print_save(Host *h)
     out_text(h->o, "    rt_table_free(&table);\n    return status;\n}\n\n");
 }
 
+/* Counts of skipped steps are not in a checkpoint: they are attempted steps less updates. */
+static void print_skipped(Host *h)
+{
+    for (int i = 0; i < h->program->entries.n; i++) {
+        const Entry *e = h->program->entries.at[i];
+        if (!runs(h, e, ENTRY_TRAIN))
+            continue;
+        Str train = member(h, e, e->name);
+        int before = 0;
+        for (int k = 0; k < e->optimizers.n; k++) {
+            if (!is_checked(h, e->optimizers.at[k]))
+                continue;
+            const char *count =
+                arena_printf(h->arena, "s->%s.step - s->%s.step", train,
+                             member(h, e->optimizers.at[k], e->optimizers.at[k]->name));
+            if (before++)
+                out_line(h->o, "    if (%s > s->%s.skipped)\n    ", count, train);
+            out_line(h->o, "    s->%s.skipped = %s;", train, count);
+        }
+    }
+}
+
 static void print_resume(Host *h)
 {
     out_text(h->o, "/* Goes on from a checkpoint, if there is one. */\n"
@@ -235,6 +257,7 @@ static void print_resume(Host *h)
                    "        status = rt_run_resume(run, table.entry, table.count);\n");
     if (has_copies(h))
         out_text(h->o, "    state_round(s);\n");
+    print_skipped(h);
     out_text(h->o, "    rt_table_free(&table);\n    return status;\n}\n\n");
 }
 
@@ -342,9 +365,9 @@ static void print_train(Host *h, const Entry *e)
         "    if (!status)\n        status = rt_batches_seek(&batches, s->%s.epoch, s->%s.row);", m,
         m);
     out_line(h->o, "    s->%s.steps = %s;", m, planned_steps_c(h, e));
-    out_line(h->o, "    rt_run_begins(run, %s, %s, %s, s->%s.steps);", string_c(h, e->name),
-             shown ? string_c(h, shown) : "NULL",
-             e->epochs && !e->steps ? int_c(h, e->epochs) : "0", m);
+    out_line(h->o, "    rt_run_begins(run, %s, %s, %s, s->%s.steps, s->%s.skipped);",
+             string_c(h, e->name), shown ? string_c(h, shown) : "NULL",
+             e->epochs && !e->steps ? int_c(h, e->epochs) : "0", m, m);
     out_line(h->o, "    while (!status && s->%s.step < s->%s.steps && !rt_run_stopped(run)) {", m,
              m);
     out_text(h->o, "        int64_t N;\n");

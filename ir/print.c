@@ -483,7 +483,8 @@ void program_print(Out *o, Program *p, PrintMode mode)
         print_dataset(w, p->datasets.at[i]);
     for (int i = 0; i < p->optimizers.n; i++)
         print_optimizer(w, p->optimizers.at[i]);
-    for (int i = 0; i < p->scalers.n; i++)
+    for (int i = 0; i < p->scalers.n && mode != PRINT_GRAPH;
+         i++) /* their numbers are the level's */
         print_scaler(w, p->scalers.at[i]);
     for (int i = 0; i < p->params.n; i++)
         print_param(w, p->params.at[i]);

@@ -5,7 +5,7 @@
  *     status = rt_run_open(&run, &program, option, 3, argc, argv);
  *     if (!status && !run.done) {
  *         ...load data, make or resume the state...
- *         rt_run_begins(&run, "fit", "loss", epochs, steps);
+ *         rt_run_begins(&run, "fit", "loss", epochs, steps, skipped);
  *         while (step < steps && !status && !rt_run_stopped(&run)) {
  *             rt_run_step_begins(&run, epoch);
  *             ...one step...
@@ -216,13 +216,14 @@ RT_FN bool rt_run_stopped(const RtRun *r)
 
 /* A train begins, or goes on: what the progress line shows. */
 RT_FN void rt_run_begins(RtRun *r, const char *entry, const char *report, int64_t epochs,
-                         int64_t steps)
+                         int64_t steps, int64_t skipped)
 {
     memset(&r->now, 0, sizeof r->now);
     r->now.entry = entry;
     r->now.report = report;
     r->now.epochs = epochs;
     r->now.steps = steps;
+    r->now.skipped = skipped;
     r->ms = 0;
 }
 

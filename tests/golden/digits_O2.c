@@ -562,7 +562,7 @@ static void data_free(Data *d)
 /* ---- Training ---- */
 
 /* Written into checkpoints, and compared when they are read. */
-static RtProgram this_program = {"0.1.0", "O2", "bf16", "apex", "fbe229a6811546f9", 0};
+static RtProgram this_program = {"0.1.0", "O2", "bf16", "apex", "609158f5683a18e6", 0};
 
 /* The columns of the log. */
 static const char *const columns[] = {"step", "entry", "epoch", "skipped", "ms_per_step", "lr.opt",
@@ -622,6 +622,7 @@ static int resume(State *s, RtRun *run)
     if (!status)
         status = rt_run_resume(run, table.entry, table.count);
     state_round(s);
+    s->fit.skipped = s->fit.step - s->opt.step;
     rt_table_free(&table);
     return status;
 }
@@ -669,7 +670,7 @@ static int train_fit(State *s, const Data *d, RtRun *run)
     if (!status)
         status = rt_batches_seek(&batches, s->fit.epoch, s->fit.row);
     s->fit.steps = batches.steps * s->option.rounds;
-    rt_run_begins(run, "fit", "loss", s->option.rounds, s->fit.steps);
+    rt_run_begins(run, "fit", "loss", s->option.rounds, s->fit.steps, s->fit.skipped);
     while (!status && s->fit.step < s->fit.steps && !rt_run_stopped(run)) {
         int64_t N;
         rt_run_step_begins(run, s->fit.epoch);

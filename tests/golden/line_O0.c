@@ -296,7 +296,7 @@ static void data_free(Data *d)
 /* ---- Training ---- */
 
 /* Written into checkpoints, and compared when they are read. */
-static RtProgram this_program = {"0.1.0", "O0", "bf16", "apex", "a83537527c46f065", 0};
+static RtProgram this_program = {"0.1.0", "O0", "bf16", "apex", "d75c90f7f39851f0", 0};
 
 /* The columns of the log. */
 static const char *const columns[] = {"step", "entry", "epoch", "skipped", "ms_per_step", "lr.opt",
@@ -376,7 +376,7 @@ static int train_fit(State *s, const Data *d, RtRun *run)
     if (!status)
         status = rt_batches_seek(&batches, s->fit.epoch, s->fit.row);
     s->fit.steps = batches.steps * 10;
-    rt_run_begins(run, "fit", "loss", 10, s->fit.steps);
+    rt_run_begins(run, "fit", "loss", 10, s->fit.steps, s->fit.skipped);
     while (!status && s->fit.step < s->fit.steps && !rt_run_stopped(run)) {
         int64_t N;
         rt_run_step_begins(run, s->fit.epoch);
