@@ -442,9 +442,10 @@ RT_FN void rt_options_help_row(const RtOption *p, FILE *out)
              p->fallback ? "default " : "", p->fallback ? p->fallback : "",
              shows_range || p->fallback ? ")" : "");
     fputs(left, out);
-    if (strlen(left) + 2 > RT_OPTION_COLUMN)
+    bool alone = !p->help && !*extra;
+    if (!alone && strlen(left) + 2 > RT_OPTION_COLUMN)
         fprintf(out, "\n%*s", RT_OPTION_COLUMN, "");
-    else
+    else if (!alone)
         fprintf(out, "%*s", RT_OPTION_COLUMN - (int)strlen(left), "");
     int at = rt_options_wrap_text(out, p->help ? p->help : "", RT_OPTION_COLUMN);
     rt_options_wrap_text(out, extra, at);
