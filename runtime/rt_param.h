@@ -87,7 +87,7 @@ RT_FN int rt_param_init(const RtParam *p, uint64_t seed, float *x)
     return RT_OK;
 }
 
-/* First values of weights that are kept in half precision, before rounding; the caller frees them. */
+/* First values of weights kept in half precision, before they are rounded; caller frees them. */
 RT_FN int rt_param_init_wide(const RtParam *p, uint64_t seed, float **wide)
 {
     *wide = (float *)malloc((size_t)p->count * sizeof **wide + 1);
