@@ -1,4 +1,5 @@
 #include "api/options.h"
+#include "ir/kernel.h"
 #include "support/diag.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -455,7 +456,7 @@ static int complete(Reader *r)
         return 1; /* there is no input either, which says main */
     if (names && !o->prefix)
         return complain(r, "--emit=lib and --emit=header need --prefix=NAME here");
-    if (names && !is_identifier(o->prefix))
+    if (names && (!is_identifier(o->prefix) || is_reserved_name(o->prefix)))
         return complain(r, "'%s' cannot begin the names of a library; use --prefix=NAME",
                         o->prefix);
     return 1;

@@ -54,6 +54,16 @@ Str host_name(Host *h, const char *name)
     return c_name(h->u->names, name);
 }
 
+Str option_name(Host *h, const char *name)
+{
+    return c_option(h->u->names, name);
+}
+
+Str report_name(Host *h, const char *name)
+{
+    return c_report(h->u->names, name);
+}
+
 Str host_constant(Host *h, const char *name)
 {
     Str valid = c_name(h->u->names, name);
@@ -183,7 +193,7 @@ const char *scalar_c(Host *h, const Scalar *s)
         return string_c(h, s->s);
     case S_OPTION:
         return arena_printf(h->arena, "s->option.%s",
-                            host_name(h, h->program->options.at[s->i]->name));
+                            option_name(h, h->program->options.at[s->i]->name));
     case S_UNARY:
         return arena_printf(h->arena, "%s%s", s->s, operand(h, s->a));
     case S_BINARY:

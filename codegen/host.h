@@ -77,7 +77,9 @@ void section(Host *h, const char *title);
 void source_comment(Host *h, Span span);
 
 /* ---- names and numbers ---- */
-Str host_name(Host *h, const char *name);       /* valid in C */
+Str host_name(Host *h, const char *name);   /* valid in C */
+Str option_name(Host *h, const char *name); /* the same, as a member of a struct */
+Str report_name(Host *h, const char *name);
 Str host_constant(Host *h, const char *name);   /* valid in C, in capitals */
 const char *c_type(const Host *h, DType dtype); /* "uint16_t" */
 const char *convert(Host *h, const char *template_text, const char *value); /* a dialect's cell */

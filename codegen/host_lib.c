@@ -50,7 +50,7 @@ static void print_config(Host *h, Out *o)
     for (int i = 0; i < p->options.n; i++) {
         const Option *x = p->options.at[i];
         const char *text =
-            arena_printf(h->arena, "%s%s;", field_type(x->kind), host_name(h, x->name));
+            arena_printf(h->arena, "%s%s;", field_type(x->kind), option_name(h, x->name));
         out_line(o, x->doc ? "    %-20s /* %s */" : "    %s", text, x->doc ? x->doc : "");
     }
     out_line(o, "} %s_config;\n", h->prefix);
@@ -83,7 +83,7 @@ static void print_report(Host *h, Out *o, const Entry *e)
         out_line(o, "    uint64_t step;    /* attempted so far */");
     }
     for (int i = 0; i < e->reports.n; i++)
-        out_line(o, "    float %s;", host_name(h, e->reports.at[i]));
+        out_line(o, "    float %s;", report_name(h, e->reports.at[i]));
     if (e->kind == ENTRY_TRAIN && scalers_used(h))
         out_line(o, "    float scale[%d];", scalers_used(h));
     if (e->kind == ENTRY_TRAIN && e->optimizers.n)
@@ -180,7 +180,7 @@ static void print_config_init(Host *h)
         out_line(h->o, "    all.seed = %s;", int_c(h, e->seed));
     for (int i = 0; i < h->program->options.n; i++) {
         const Option *o = h->program->options.at[i];
-        out_line(h->o, "    all.%s = %s;", host_name(h, o->name), scalar_c(h, o->value));
+        out_line(h->o, "    all.%s = %s;", option_name(h, o->name), scalar_c(h, o->value));
     }
     out_text(h->o, "    all.struct_size = struct_size;\n"
                    "    memcpy(config, &all, struct_size);\n"
@@ -190,7 +190,7 @@ static void print_config_init(Host *h)
 /* Refuses an option outside its range, NaN included. */
 static void print_range_check(Host *h, const Option *o)
 {
-    Str name = host_name(h, o->name);
+    Str name = option_name(h, o->name);
     Out test;
     out_init(&test, h->arena);
     if (o->kind == OPTION_STRING || (!o->low && !o->high && !o->set_count))
@@ -233,8 +233,8 @@ static void print_create(Host *h)
              "    s->threads = all.threads ? all.threads : rt_threads();",
              x, x);
     for (int i = 0; i < p->options.n; i++)
-        out_line(h->o, "    s->option.%s = all.%s;", host_name(h, p->options.at[i]->name),
-                 host_name(h, p->options.at[i]->name));
+        out_line(h->o, "    s->option.%s = all.%s;", option_name(h, p->options.at[i]->name),
+                 option_name(h, p->options.at[i]->name));
     for (int i = 0; i < p->entries.n; i++) {
         const Entry *e = p->entries.at[i];
         if (e->kind == ENTRY_TRAIN && (e->steps || needs_total(h)))
@@ -333,8 +333,8 @@ static void print_report_values(Host *h, const Entry *e)
     Str m = member(h, e, e->name);
     int n = 0;
     for (int i = 0; i < e->reports.n; i++)
-        out_line(h->o, "        all.%s = s->%s.%s;", host_name(h, e->reports.at[i]), m,
-                 host_name(h, e->reports.at[i]));
+        out_line(h->o, "        all.%s = s->%s.%s;", report_name(h, e->reports.at[i]), m,
+                 report_name(h, e->reports.at[i]));
     if (e->kind != ENTRY_TRAIN)
         return;
     out_text(h->o, "        all.skipped = skipped;\n");

@@ -57,7 +57,7 @@ static void log_reports(Host *h, const Entry *e)
     for (int i = 0; i < e->reports.n; i++)
         log_real(h, e->reports.at[i],
                  arena_printf(h->arena, "(double)s->%s.%s", member(h, e, e->name),
-                              host_name(h, e->reports.at[i])));
+                              report_name(h, e->reports.at[i])));
 }
 
 static void print_log(Host *h, const Entry *e)
@@ -119,14 +119,16 @@ static void print_evaluation(Host *h, const Entry *e)
                    "            break;\n");
     print_step_call(h, e, 2);
     for (int i = 0; i < e->reports.n; i++) {
-        Str r = host_name(h, e->reports.at[i]);
-        out_line(h->o, "        %s += (double)N * (double)s->%s.%s;", r, m, r);
+        Str r = e->reports.at[i];
+        out_line(h->o, "        %s += (double)N * (double)s->%s.%s;", host_name(h, r), m,
+                 report_name(h, r));
     }
     out_text(h->o, "    }\n    rt_batches_close(&batches);\n"
                    "    if (status)\n        return status;\n");
     for (int i = 0; i < e->reports.n; i++) {
-        Str r = host_name(h, e->reports.at[i]);
-        out_line(h->o, "    s->%s.%s = (float)(%s / (double)%s.rows);", m, r, r, part);
+        Str r = e->reports.at[i];
+        out_line(h->o, "    s->%s.%s = (float)(%s / (double)%s.rows);", m, report_name(h, r),
+                 host_name(h, r), part);
     }
     out_line(h->o, "    rt_run_row(run, %s);", string_c(h, e->name));
     log_reports(h, e);
@@ -379,7 +381,7 @@ static void print_train(Host *h, const Entry *e)
         out_line(h->o, "        const bool epoch_ends = batches.epoch > s->%s.epoch;", m);
     out_line(h->o, "        s->%s.epoch = batches.epoch;\n        s->%s.row = batches.row;", m, m);
     const char *value =
-        shown ? arena_printf(h->arena, "(double)s->%s.%s", m, host_name(h, shown)) : "0";
+        shown ? arena_printf(h->arena, "(double)s->%s.%s", m, report_name(h, shown)) : "0";
     out_line(h->o, "        rt_run_step_ends(run, s->%s.step, s->%s.skipped, %s, %s);", m, m, value,
              scale_c(h, e));
     out_line(h->o, "        if (rt_run_logs(run))\n            status = log_%s(s, run);", name);
@@ -420,7 +422,7 @@ static void print_option_row(Host *h, const Option *x)
                            : x->kind == OPTION_STRING ? x->value->s
                                                       : scalar_c(h, x->value);
     out_line(h->o, "        {%s, RT_OPTION_%s, &s->option.%s, %s, NULL, %s, %s, 0},",
-             string_c(h, x->name), kinds[x->kind], host_name(h, x->name), range_c(h, x),
+             string_c(h, x->name), kinds[x->kind], option_name(h, x->name), range_c(h, x),
              string_c(h, fallback), x->doc ? string_c(h, x->doc) : "NULL");
 }
 
@@ -428,7 +430,7 @@ static void print_open(Host *h)
 {
     Program *p = h->program;
     for (int i = 0; i < p->options.n; i++)
-        out_line(h->o, "    s->option.%s = %s;", host_name(h, p->options.at[i]->name),
+        out_line(h->o, "    s->option.%s = %s;", option_name(h, p->options.at[i]->name),
                  scalar_c(h, p->options.at[i]->value));
     const Entry *e = first_train(h);
     if (e && e->seed)
@@ -501,7 +503,7 @@ static void print_results(Host *h)
         for (int k = 0; k < e->reports.n; k++) {
             out_printf(&format, "  %s %%.6g", e->reports.at[k]);
             out_printf(&values, ", (double)s->%s.%s", member(h, e, e->name),
-                       host_name(h, e->reports.at[k]));
+                       report_name(h, e->reports.at[k]));
         }
         out_line(h->o, "        printf(\"%s:%s\\n\"%s);", e->name, format.text, values.text);
     }

@@ -33,7 +33,7 @@ void print_options(Host *h)
     for (int i = 0; i < p->options.n; i++) {
         const Option *x = p->options.at[i];
         const char *field =
-            arena_printf(h->arena, "%s%s;", option_type(x->kind), host_name(h, x->name));
+            arena_printf(h->arena, "%s%s;", option_type(x->kind), option_name(h, x->name));
         out_line(h->o, x->doc ? "    %-24s /* %s */" : "    %s", field, x->doc ? x->doc : "");
     }
     out_text(h->o, "} Options;\n\n");
@@ -129,7 +129,7 @@ static void print_entry_fields(Host *h, const Entry *e)
         field(h, "int64_t skipped;", "steps that an optimizer skipped");
     }
     for (int i = 0; i < e->reports.n; i++)
-        out_printf(h->o, "%s%s%s", i ? ", " : "float ", host_name(h, e->reports.at[i]),
+        out_printf(h->o, "%s%s%s", i ? ", " : "float ", report_name(h, e->reports.at[i]),
                    i + 1 == e->reports.n ? ";\n" : "");
     out_indent(h->o, -1);
     out_line(h->o, "} %s;", member(h, e, e->name));

@@ -72,11 +72,11 @@ static void declare(Host *h, const Entry *e, const Buffer *b)
         break;
     case BUFFER_OPTION:
         out_line(h->o, "    const float %s_value = (float)s->option.%s, *%s = &%s_value;", b->name,
-                 host_name(h, h->program->options.at[b->index]->name), b->name, b->name);
+                 option_name(h, h->program->options.at[b->index]->name), b->name, b->name);
         break;
     case BUFFER_REPORT:
         out_line(h->o, "    float *%s = &s->%s.%s;", b->name, member(h, e, e->name),
-                 host_name(h, e->reports.at[b->index]));
+                 report_name(h, e->reports.at[b->index]));
         break;
     case BUFFER_INPUT:
     case BUFFER_RESULT:

@@ -11,22 +11,39 @@
 
 /* ---- names ---- */
 
-int is_reserved_name(const char *name)
+/* Where the user's names meet those of the emitted program: the rows of names.def. */
+enum { NOWHERE = 1, AMONG_VALUES = 2, AMONG_OPTIONS = 4, AMONG_REPORTS = 8 };
+
+static int is_taken(const char *name, int where)
 {
-    static const char *const reserved[] = {
-#define RESERVED(name) name,
+    static const struct Taken {
+        const char *name;
+        int where;
+    } taken[] = {
+#define RESERVED(name) {name, NOWHERE},
+#define LOCAL(name) {name, AMONG_VALUES},
+#define CONFIG(name) {name, AMONG_OPTIONS},
+#define REPORT(name) {name, AMONG_REPORTS},
 #include "codegen/names.def"
 #undef RESERVED
+#undef LOCAL
+#undef CONFIG
+#undef REPORT
     };
     if (!strncmp(name, "rt_", 3) || !strncmp(name, "RT_", 3) || !strncmp(name, "__", 2))
         return 1;
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
-        if (!strcmp(name, reserved[i]))
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (taken[i].where & where && !strcmp(name, taken[i].name))
             return 1;
     return 0;
 }
 
-Str c_name(Names *names, const char *name)
+int is_reserved_name(const char *name)
+{
+    return is_taken(name, NOWHERE | AMONG_VALUES);
+}
+
+static Str valid_name(Names *names, const char *name, int where)
 {
     char text[128];
     size_t n = 0;
@@ -42,11 +59,26 @@ Str c_name(Names *names, const char *name)
     text[n] = '\0';
     while (n > 1 && text[0] == '_') /* names that begin with one belong to the implementation */
         memmove(text, text + 1, n--);
-    if (is_reserved_name(text)) {
+    if (is_taken(text, where)) {
         text[n++] = '_';
         text[n] = '\0';
     }
     return intern(names, text);
+}
+
+Str c_name(Names *names, const char *name)
+{
+    return valid_name(names, name, NOWHERE | AMONG_VALUES);
+}
+
+Str c_option(Names *names, const char *name)
+{
+    return valid_name(names, name, NOWHERE | AMONG_OPTIONS);
+}
+
+Str c_report(Names *names, const char *name)
+{
+    return valid_name(names, name, NOWHERE | AMONG_REPORTS);
 }
 
 /* ---- dump ---- */

@@ -159,5 +159,7 @@ const char *kernel_signature(const Kernel *k, TypeTable *t, Arena *arena);
 /* A valid identifier for C and C++ made of the user's name: dots become underscores, keywords and names of the
  * emitted program (codegen/names.def) get one more. */
 Str c_name(Names *names, const char *name);
-int is_reserved_name(const char *name);
+Str c_option(Names *names, const char *name); /* as a member of the structs of options */
+Str c_report(Names *names, const char *name); /* as a member of the structs of reports */
+int is_reserved_name(const char *name);       /* does c_name change it? */
 #endif
