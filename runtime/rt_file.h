@@ -107,11 +107,14 @@ RT_FN void rt_writer_free(RtWriter *w)
     w->path = w->temporary = NULL;
 }
 
-/* Starts writing what will become the file at path. */
+/* Starts writing what will become the file at path; a device or a pipe there stays what it is. */
 RT_FN int rt_writer_open(RtWriter *w, const char *path)
 {
     size_t room = strlen(path) + sizeof ".tmp-" + 24;
+    struct stat facts;
     w->fd = -1;
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+        return rt_fail(RT_SYSTEM, "cannot write %s: it is no regular file", path);
     w->path = (char *)malloc(room);
     w->temporary = (char *)malloc(room);
     if (!w->path || !w->temporary) {

@@ -96,6 +96,13 @@ int main(void)
     CHECK_EQ(rt_file_write(sub, "x", 1), RT_SYSTEM);
     CHECK(!strcmp(rt_error_text(), wanted));
     CHECK(!rmdir(sub));
+    struct stat facts; /* nor is a device or a pipe replaced */
+    CHECK(!mkfifo(sub, 0666));
+    snprintf(wanted, sizeof wanted, "cannot write %s: it is no regular file", sub);
+    CHECK_EQ(rt_file_write(sub, "x", 1), RT_SYSTEM);
+    CHECK(!strcmp(rt_error_text(), wanted));
+    CHECK(!stat(sub, &facts) && S_ISFIFO(facts.st_mode));
+    unlink(sub);
     if (!access("/dev/full", W_OK)) {
         w.fd = -1;
         CHECK_EQ(rt_writer_open(&w, path), 0);
