@@ -52,6 +52,9 @@ double sqrt(double x) __attribute__((const));
 
 /* ---- qualifiers ----
  * RT_FN     a function of a part; a program need not call all of them
+ * RT_COLD   one that runs a few times in a program's life, as options, files and set-up do: kept
+ *           out of its callers and compiled for size, which spares the compiler much work
+ * RT_ONCE   one for all its callers: no copies with some of its arguments fixed
  * RT_INLINE one that must become part of its caller's loop; on CUDA it exists on both sides
  * RT_LEAF   a loop over a range, compiled for AVX-512, AVX2+FMA and the baseline, chosen when the
  *           program is loaded. It may hold no OpenMP and takes no vector types. All three give
@@ -68,9 +71,19 @@ double sqrt(double x) __attribute__((const));
 #elif defined(__GNUC__)
 #define RT_FN static __attribute__((unused))
 #define RT_INLINE static inline __attribute__((always_inline, unused))
+#define RT_COLD static __attribute__((unused, cold, noinline))
 #else
 #define RT_FN static
 #define RT_INLINE static inline
+#endif
+
+#ifndef RT_COLD
+#define RT_COLD RT_FN
+#endif
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define RT_ONCE static __attribute__((unused, noinline, noclone))
+#else
+#define RT_ONCE RT_FN
 #endif
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

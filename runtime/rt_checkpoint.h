@@ -63,7 +63,7 @@ typedef enum RtLoad {
 #ifdef __GNUC__
 __attribute__((format(printf, 2, 3)))
 #endif
-RT_FN void
+RT_COLD void
 rt_note(RtNote *note, const char *format, ...)
 {
     if (!note)
@@ -82,7 +82,7 @@ rt_note(RtNote *note, const char *format, ...)
 /* ---- names ---- */
 
 /* The path of the checkpoint after so many attempted steps, in c->path. */
-RT_FN int rt_checkpoints_path(RtCheckpoints *c, int64_t step)
+RT_COLD int rt_checkpoints_path(RtCheckpoints *c, int64_t step)
 {
     int length = snprintf(c->path, sizeof c->path, "%s/%s-%09lld%s", c->directory, c->stem,
                           (long long)step, c->suffix);
@@ -92,7 +92,7 @@ RT_FN int rt_checkpoints_path(RtCheckpoints *c, int64_t step)
 }
 
 /* The step in a file name, or -1; *rest is what follows the name of a checkpoint. */
-RT_FN int64_t rt_checkpoints_step(const RtCheckpoints *c, const char *name, const char **rest)
+RT_COLD int64_t rt_checkpoints_step(const RtCheckpoints *c, const char *name, const char **rest)
 {
     size_t stem = strlen(c->stem), digits = 0, suffix = strlen(c->suffix);
     int64_t step = 0;
@@ -107,14 +107,14 @@ RT_FN int64_t rt_checkpoints_step(const RtCheckpoints *c, const char *name, cons
     return step;
 }
 
-RT_FN int rt_checkpoints_compare(const void *a, const void *b)
+RT_COLD int rt_checkpoints_compare(const void *a, const void *b)
 {
     int64_t s = *(const int64_t *)a, t = *(const int64_t *)b;
     return s < t ? 1 : s > t ? -1 : 0;
 }
 
 /* The steps of all checkpoints in the directory, newest first; the caller frees them. */
-RT_FN int rt_checkpoints_list(const RtCheckpoints *c, int64_t **step, int *count)
+RT_COLD int rt_checkpoints_list(const RtCheckpoints *c, int64_t **step, int *count)
 {
     DIR *directory = opendir(c->directory);
     const struct dirent *entry;
@@ -148,7 +148,7 @@ RT_FN int rt_checkpoints_list(const RtCheckpoints *c, int64_t **step, int *count
 }
 
 /* Removes what killed processes left half written. */
-RT_FN void rt_checkpoints_sweep(const RtCheckpoints *c)
+RT_COLD void rt_checkpoints_sweep(const RtCheckpoints *c)
 {
     DIR *directory = opendir(c->directory);
     const struct dirent *entry;
@@ -170,7 +170,7 @@ RT_FN void rt_checkpoints_sweep(const RtCheckpoints *c)
 /* ---- saving ---- */
 
 /* Finds out now, not after an hour of training, whether a checkpoint can be written. */
-RT_FN int rt_checkpoints_try(RtCheckpoints *c)
+RT_COLD int rt_checkpoints_try(RtCheckpoints *c)
 {
     static const char block[4096] = {0};
     RtWriter w;
@@ -185,7 +185,7 @@ RT_FN int rt_checkpoints_try(RtCheckpoints *c)
 }
 
 /* Splits "out/digits.ckpt" into directory, stem and suffix. */
-RT_FN int rt_checkpoints_split(RtCheckpoints *c, const char *directory, const char *pattern)
+RT_COLD int rt_checkpoints_split(RtCheckpoints *c, const char *directory, const char *pattern)
 {
     const char *slash = strrchr(pattern, '/'), *name = slash ? slash + 1 : pattern;
     const char *dot = strrchr(name, '.');
@@ -209,8 +209,8 @@ RT_FN int rt_checkpoints_split(RtCheckpoints *c, const char *directory, const ch
 
 /* Prepares to keep the last `keep` checkpoints (0: all) called after the pattern, in the directory
  * (NULL: the pattern's), which is made if it is missing. */
-RT_FN int rt_checkpoints_start(RtCheckpoints *c, const char *directory, const char *pattern,
-                               int keep, RtNote *note)
+RT_COLD int rt_checkpoints_start(RtCheckpoints *c, const char *directory, const char *pattern,
+                                 int keep, RtNote *note)
 {
     int64_t *step;
     int count;
@@ -233,7 +233,7 @@ RT_FN int rt_checkpoints_start(RtCheckpoints *c, const char *directory, const ch
 
 /* Deletes what is older than `step` and not among the last ones. Later steps, of another run, are
  * left alone: only the user knows whether they are wanted. */
-RT_FN int rt_checkpoints_prune(const RtCheckpoints *c, int64_t newest, RtNote *note)
+RT_COLD int rt_checkpoints_prune(const RtCheckpoints *c, int64_t newest, RtNote *note)
 {
     int64_t *step;
     int count, kept = 0;
@@ -250,8 +250,8 @@ RT_FN int rt_checkpoints_prune(const RtCheckpoints *c, int64_t newest, RtNote *n
 }
 
 /* Writes the entries as a checkpoint of this program. */
-RT_FN int rt_checkpoint_write(const char *path, const RtProgram *program, const RtEntry *entry,
-                              int entries)
+RT_COLD int rt_checkpoint_write(const char *path, const RtProgram *program, const RtEntry *entry,
+                                int entries)
 {
     char seed[24];
     const RtPair pair[] = {{"format", "ampc-checkpoint"},
@@ -268,8 +268,8 @@ RT_FN int rt_checkpoint_write(const char *path, const RtProgram *program, const 
 }
 
 /* Saves the entries as the checkpoint of this attempted step. */
-RT_FN int rt_checkpoints_save(RtCheckpoints *c, int64_t step, const RtProgram *program,
-                              const RtEntry *entry, int entries, RtNote *note)
+RT_COLD int rt_checkpoints_save(RtCheckpoints *c, int64_t step, const RtProgram *program,
+                                const RtEntry *entry, int entries, RtNote *note)
 {
     int status = rt_checkpoints_path(c, step);
     if (!status)
@@ -280,7 +280,7 @@ RT_FN int rt_checkpoints_save(RtCheckpoints *c, int64_t step, const RtProgram *p
 /* ---- loading ---- */
 
 /* Opens a checkpoint and verifies that its data are those that were written. */
-RT_FN int rt_checkpoint_open(RtTensors *f, const char *path)
+RT_COLD int rt_checkpoint_open(RtTensors *f, const char *path)
 {
     char digits[17];
     int status = rt_tensors_open(f, path);
@@ -306,7 +306,7 @@ RT_FN int rt_checkpoint_open(RtTensors *f, const char *path)
 
 /* Opens the newest checkpoint that verifies; *step is -1 when there is none at all. What had to be
  * passed over is noted. Its path stays in c. */
-RT_FN int rt_checkpoints_newest(RtCheckpoints *c, RtTensors *f, int64_t *step, RtNote *note)
+RT_COLD int rt_checkpoints_newest(RtCheckpoints *c, RtTensors *f, int64_t *step, RtNote *note)
 {
     int64_t *all;
     int count;
@@ -329,7 +329,7 @@ RT_FN int rt_checkpoints_newest(RtCheckpoints *c, RtTensors *f, int64_t *step, R
     return status;
 }
 
-RT_FN const char *rt_checkpoint_word(const RtTensors *f, const char *key)
+RT_COLD const char *rt_checkpoint_word(const RtTensors *f, const char *key)
 {
     const char *word = rt_tensors_metadatum(f, key);
     return word ? word : "unknown";
@@ -337,8 +337,8 @@ RT_FN const char *rt_checkpoint_word(const RtTensors *f, const char *key)
 
 /* Does the checkpoint belong to this program? Another network or training is refused unless
  * forced; another precision is noted, but O3, which has no f32 weights, goes only with O3. */
-RT_FN int rt_checkpoint_check(const RtTensors *f, const RtProgram *program, bool force,
-                              RtNote *note)
+RT_COLD int rt_checkpoint_check(const RtTensors *f, const RtProgram *program, bool force,
+                                RtNote *note)
 {
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)program->seed);
@@ -368,7 +368,7 @@ RT_FN int rt_checkpoint_check(const RtTensors *f, const RtProgram *program, bool
     return RT_OK;
 }
 
-RT_FN bool rt_entry_same_shape(const RtEntry *e, const RtTensor *t)
+RT_COLD bool rt_entry_same_shape(const RtEntry *e, const RtTensor *t)
 {
     for (int k = 0; k < e->rank && k < t->rank; k++)
         if (e->shape[k] != t->shape[k])
@@ -376,7 +376,7 @@ RT_FN bool rt_entry_same_shape(const RtEntry *e, const RtTensor *t)
     return e->rank == t->rank;
 }
 
-RT_FN const char *rt_entry_shape_text(char text[128], int rank, const int64_t *shape)
+RT_COLD const char *rt_entry_shape_text(char text[128], int rank, const int64_t *shape)
 {
     size_t used = 1;
     strcpy(text, "[");
@@ -388,7 +388,7 @@ RT_FN const char *rt_entry_shape_text(char text[128], int rank, const int64_t *s
 }
 
 /* Can the file fill this entry? Returns the status, with the text that says why not. */
-RT_FN int rt_entry_check(const RtTensors *f, const RtEntry *e, const RtTensor *t)
+RT_COLD int rt_entry_check(const RtTensors *f, const RtEntry *e, const RtTensor *t)
 {
     char found[128], wanted[128];
     if (!t)
@@ -400,7 +400,7 @@ RT_FN int rt_entry_check(const RtTensors *f, const RtEntry *e, const RtTensor *t
     return rt_tensor_read(f, t, e->type, NULL);
 }
 
-RT_FN int rt_entry_fill(const RtTensors *f, const RtEntry *e, const RtTensor *t)
+RT_COLD int rt_entry_fill(const RtTensors *f, const RtEntry *e, const RtTensor *t)
 {
     if (!e->unpack)
         return rt_tensor_read(f, t, e->type, e->data);
@@ -415,7 +415,7 @@ RT_FN int rt_entry_fill(const RtTensors *f, const RtEntry *e, const RtTensor *t)
 }
 
 /* Notes or refuses what the file has and the entries do not ask for. */
-RT_FN int rt_entries_extra(const RtTensors *f, const bool *used, RtLoad load, RtNote *note)
+RT_COLD int rt_entries_extra(const RtTensors *f, const bool *used, RtLoad load, RtNote *note)
 {
     char names[512] = "";
     int extra = 0;
@@ -437,7 +437,7 @@ RT_FN int rt_entries_extra(const RtTensors *f, const bool *used, RtLoad load, Rt
     return RT_OK;
 }
 
-RT_FN void rt_entries_note_nonfinite(const RtTensors *f, const RtTensor *t, RtNote *note)
+RT_COLD void rt_entries_note_nonfinite(const RtTensors *f, const RtTensor *t, RtNote *note)
 {
     int64_t count = rt_tensor_nonfinite(f, t);
     if (count)
@@ -446,8 +446,8 @@ RT_FN void rt_entries_note_nonfinite(const RtTensors *f, const RtTensor *t, RtNo
 }
 
 /* Fills the entries from the file. Everything is checked before the first value changes. */
-RT_FN int rt_entries_read(const RtTensors *f, const RtEntry *entry, int entries, RtLoad load,
-                          RtNote *note)
+RT_COLD int rt_entries_read(const RtTensors *f, const RtEntry *entry, int entries, RtLoad load,
+                            RtNote *note)
 {
     const RtTensor **found = (const RtTensor **)calloc((size_t)entries + 1, sizeof *found);
     bool *used = (bool *)calloc((size_t)f->count + 1, sizeof *used);

@@ -264,11 +264,11 @@ typedef struct RtBatches {
     int64_t steps;     /* of an epoch */
     int flags;
     uint64_t seed;
-    int64_t epoch, row;   /* where the next step begins: what a checkpoint keeps */
-    int64_t *order;       /* the rows of epoch `ordered`, if shuffled */
-    int64_t ordered;      /* -1: none yet */
-    const int64_t *batch; /* rows of the data set that the last step took, */
-    int64_t batch_rows;   /* and how many */
+    int64_t epoch, row;            /* where the next step begins: what a checkpoint keeps */
+    int64_t *order;                /* the rows of epoch `ordered`, if shuffled */
+    int64_t ordered;               /* -1: none yet */
+    const int64_t *batch;          /* rows of the data set that the last step took, */
+    int64_t batch_rows;            /* and how many */
     void *gathered[RT_MAX_FIELDS]; /* room for their values, a field */
 } RtBatches;
 

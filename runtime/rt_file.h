@@ -31,7 +31,7 @@ typedef struct RtBytes {
     size_t bytes;
 } RtBytes;
 
-RT_FN void rt_bytes_free(RtBytes *b)
+RT_COLD void rt_bytes_free(RtBytes *b)
 {
     free(b->data);
     b->data = NULL;
@@ -39,7 +39,7 @@ RT_FN void rt_bytes_free(RtBytes *b)
 }
 
 /* Reads descriptor fd to its end; expected is what its size seems to be. */
-RT_FN int rt_file_read_all(int fd, size_t expected, const char *path, RtBytes *out)
+RT_COLD int rt_file_read_all(int fd, size_t expected, const char *path, RtBytes *out)
 {
     size_t room = expected + 1; /* the last byte stays free: reading it shows the end */
     out->data = (uint8_t *)malloc(room);
@@ -66,7 +66,7 @@ RT_FN int rt_file_read_all(int fd, size_t expected, const char *path, RtBytes *o
 }
 
 /* The whole file at path. On failure out is empty. */
-RT_FN int rt_file_read(const char *path, RtBytes *out)
+RT_COLD int rt_file_read(const char *path, RtBytes *out)
 {
     struct stat about;
     memset(out, 0, sizeof *out);
@@ -95,12 +95,12 @@ typedef struct RtWriter {
 } RtWriter;
 
 /* "cannot write PATH: why", from errno. */
-RT_FN int rt_writer_fail(const RtWriter *w)
+RT_COLD int rt_writer_fail(const RtWriter *w)
 {
     return rt_fail(RT_SYSTEM, "cannot write %s: %s", w->path, strerror(errno));
 }
 
-RT_FN void rt_writer_free(RtWriter *w)
+RT_COLD void rt_writer_free(RtWriter *w)
 {
     free(w->path);
     free(w->temporary);
@@ -108,7 +108,7 @@ RT_FN void rt_writer_free(RtWriter *w)
 }
 
 /* Starts writing what will become the file at path; a device or a pipe there stays what it is. */
-RT_FN int rt_writer_open(RtWriter *w, const char *path)
+RT_COLD int rt_writer_open(RtWriter *w, const char *path)
 {
     size_t room = strlen(path) + sizeof ".tmp-" + 24;
     struct stat facts;
@@ -131,7 +131,7 @@ RT_FN int rt_writer_open(RtWriter *w, const char *path)
     return RT_SYSTEM;
 }
 
-RT_FN int rt_writer_add(RtWriter *w, const void *data, size_t bytes)
+RT_COLD int rt_writer_add(RtWriter *w, const void *data, size_t bytes)
 {
     const uint8_t *p = (const uint8_t *)data;
     while (bytes) {
@@ -147,7 +147,7 @@ RT_FN int rt_writer_add(RtWriter *w, const void *data, size_t bytes)
 }
 
 /* Flushes the directory that holds w->path. */
-RT_FN int rt_writer_sync_directory(RtWriter *w)
+RT_COLD int rt_writer_sync_directory(RtWriter *w)
 {
     char *slash = strrchr(w->temporary, '/'); /* the temporary's name is no longer needed */
     const char *directory = w->temporary;
@@ -169,7 +169,7 @@ RT_FN int rt_writer_sync_directory(RtWriter *w)
 
 /* Ends writing. With status 0 the file appears under its name, complete and on the disk; otherwise,
  * or when that fails, the temporary goes and the old file stays. Returns status or what failed. */
-RT_FN int rt_writer_close(RtWriter *w, int status)
+RT_COLD int rt_writer_close(RtWriter *w, int status)
 {
     if (w->fd < 0)
         return status;
@@ -189,7 +189,7 @@ RT_FN int rt_writer_close(RtWriter *w, int status)
 }
 
 /* Writes a whole file in one go, with the same promise. */
-RT_FN int rt_file_write(const char *path, const void *data, size_t bytes)
+RT_COLD int rt_file_write(const char *path, const void *data, size_t bytes)
 {
     RtWriter w;
     int status = rt_writer_open(&w, path);

@@ -35,21 +35,13 @@ RT_AVX512_INLINE void rt_amx_pairs(__m512i even, __m512i odd, __m512i *low, __m5
 }
 
 /* Two tiles of a panel (pairs of k are rows), or of a strip (lines are rows), from 32 lines that
- * lie side by side. `whole`: nothing is missing. */
-RT_AVX512_INLINE void rt_amx_pack_runs(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
-                                       const int strip, const int whole)
+ * lie side by side: `from` is the first of 32 runs, one a k. */
+RT_AVX512_INLINE void rt_amx_pack_runs(uint16_t *to, const uint16_t *from, int64_t step, int strip)
 {
-    const uint16_t *from = (const uint16_t *)s->data + k * s->k_stride + line;
-    const __mmask32 mask = rt_amx_first(s->count - line);
     __m512i low[16], high[16];
     RT_UNROLL
-    for (int i = 0; i < 16; i++, from += 2 * s->k_stride) {
-        const int64_t left = s->depth - k - 2 * i;
-        __m512i even =
-            whole ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi16(left > 0 ? mask : 0, from);
-        __m512i odd = whole ? _mm512_loadu_si512(from + s->k_stride)
-                            : _mm512_maskz_loadu_epi16(left > 1 ? mask : 0, from + s->k_stride);
-        rt_amx_pairs(even, odd, &low[i], &high[i]);
+    for (int i = 0; i < 16; i++, from += 2 * step) {
+        rt_amx_pairs(_mm512_loadu_si512(from), _mm512_loadu_si512(from + step), &low[i], &high[i]);
         if (!strip) {
             _mm512_storeu_si512(to + 32 * i, low[i]);
             _mm512_storeu_si512(to + RT_AMX_TILE + 32 * i, high[i]);
@@ -67,18 +59,15 @@ RT_AVX512_INLINE void rt_amx_pack_runs(uint16_t *to, const RtLines *s, int64_t l
         _mm512_storeu_si512(to + RT_AMX_TILE + 32 * i, high[i]);
 }
 
-/* The same from lines that are runs of memory. */
-RT_AVX512_INLINE void rt_amx_pack_across(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
-                                         const int strip, const int whole)
+/* The same from 32 runs that are lines. */
+RT_AVX512_INLINE void rt_amx_pack_across(uint16_t *to, const uint16_t *from, int64_t step,
+                                         int strip)
 {
-    const __mmask32 mask = rt_amx_first(s->depth - k);
-    for (int half = 0; half < 2; half++, line += 16, to += RT_AMX_TILE) {
-        const uint16_t *from = (const uint16_t *)s->data + line * s->stride + k;
+    for (int half = 0; half < 2; half++, to += RT_AMX_TILE) {
         __m512i rows[16];
         RT_UNROLL
-        for (int i = 0; i < 16; i++, from += s->stride)
-            rows[i] = whole ? _mm512_loadu_si512(from)
-                            : _mm512_maskz_loadu_epi16(line + i < s->count ? mask : 0, from);
+        for (int i = 0; i < 16; i++, from += step)
+            rows[i] = _mm512_loadu_si512(from);
         if (!strip)
             rt_512_transpose(rows);
         RT_UNROLL
@@ -87,39 +76,47 @@ RT_AVX512_INLINE void rt_amx_pack_across(uint16_t *to, const RtLines *s, int64_t
     }
 }
 
-/* Any strides: element by element. */
-RT_AVX512_INLINE void rt_amx_pack_any(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
-                                      const int strip)
+/* Copies the part that exists of 32 runs of 32 elements; the rest is 0. */
+RT_AVX512_ONCE void rt_amx_copy_edge(uint16_t *edge, const uint16_t *from, int64_t runs,
+                                     int64_t run_stride, int64_t elements, int64_t stride)
 {
-    const uint16_t *from = (const uint16_t *)s->data;
-    for (int i = 0; i < RT_AMX_BLOCK; i++)
-        for (int j = 0; j < 32; j++) {
-            int64_t at =
-                strip ? i * 32 + j : i / 16 * RT_AMX_TILE + j / 2 * 32 + i % 16 * 2 + j % 2;
-            int inside = line + i < s->count && k + j < s->depth;
-            to[at] = inside ? from[(line + i) * s->stride + (k + j) * s->k_stride] : (uint16_t)0;
-        }
+    const __mmask32 mask = rt_amx_first(elements);
+    for (int64_t i = 0; i < RT_AMX_BLOCK; i++, edge += RT_AMX_BLOCK, from += run_stride) {
+        __m512i run = _mm512_setzero_si512();
+        if (i < runs && stride == 1)
+            run = _mm512_maskz_loadu_epi16(mask, from);
+        _mm512_storeu_si512(edge, run);
+        if (i < runs && stride != 1)
+            for (int64_t j = 0; j < elements && j < RT_AMX_BLOCK; j++)
+                edge[j] = from[j * stride];
+    }
 }
 
 /* The two tiles of 32 lines and 32 k. */
-RT_AVX512_INLINE void rt_amx_pack_tiles(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
-                                        const int strip)
+RT_AVX512_ONCE void rt_amx_pack_tiles(uint16_t *to, const RtLines *s, int64_t line, int64_t k,
+                                      int strip)
 {
-    const int whole = line + RT_AMX_BLOCK <= s->count && k + 32 <= s->depth;
-    if (s->stride == 1 && whole)
-        rt_amx_pack_runs(to, s, line, k, strip, 1);
-    else if (s->stride == 1)
-        rt_amx_pack_runs(to, s, line, k, strip, 0);
-    else if (s->k_stride == 1 && whole)
-        rt_amx_pack_across(to, s, line, k, strip, 1);
-    else if (s->k_stride == 1)
-        rt_amx_pack_across(to, s, line, k, strip, 0);
+    uint16_t edge[RT_AMX_BLOCK * RT_AMX_BLOCK];
+    const uint16_t *from = (const uint16_t *)s->data + line * s->stride + k * s->k_stride;
+    const int64_t lines = s->count - line, depth = s->depth - k;
+    const int side_by_side = s->stride == 1;
+    int64_t step = side_by_side ? s->k_stride : s->stride;
+    if (lines < RT_AMX_BLOCK || depth < 32 || (s->stride != 1 && s->k_stride != 1)) {
+        if (side_by_side)
+            rt_amx_copy_edge(edge, from, depth, step, lines, 1);
+        else
+            rt_amx_copy_edge(edge, from, lines, step, depth, s->k_stride);
+        from = edge;
+        step = RT_AMX_BLOCK;
+    }
+    if (side_by_side)
+        rt_amx_pack_runs(to, from, step, strip);
     else
-        rt_amx_pack_any(to, s, line, k, strip);
+        rt_amx_pack_across(to, from, step, strip);
 }
 
 /* Goes along the runs of memory. */
-RT_AVX512_INLINE void rt_amx_pack(uint16_t *packed, const RtLines *s, const int strip)
+RT_ONCE void rt_amx_pack(uint16_t *packed, const RtLines *s, int strip)
 {
     const int64_t lines = s->stride == 1 ? s->count : (int64_t)RT_AMX_BLOCK;
     for (int64_t first = 0; first < s->count; first += lines)
@@ -128,12 +125,12 @@ RT_AVX512_INLINE void rt_amx_pack(uint16_t *packed, const RtLines *s, const int 
                 rt_amx_pack_tiles(packed + line * s->padded + k * RT_AMX_BLOCK, s, line, k, strip);
 }
 
-RT_AVX512 void rt_amx_pack_a(void *packed, const RtLines *s)
+RT_FN void rt_amx_pack_a(void *packed, const RtLines *s)
 {
     rt_amx_pack((uint16_t *)packed, s, 1);
 }
 
-RT_AVX512 void rt_amx_pack_b(void *packed, const RtLines *s)
+RT_FN void rt_amx_pack_b(void *packed, const RtLines *s)
 {
     rt_amx_pack((uint16_t *)packed, s, 0);
 }

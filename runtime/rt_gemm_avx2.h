@@ -13,19 +13,7 @@
 #define RT_AVX2 static __attribute__((target(RT_AVX2_TARGET), unused))
 #define RT_AVX2_INLINE static inline __attribute__((target(RT_AVX2_TARGET), always_inline))
 
-enum { RT_256_STRIP = 6, RT_256_PANEL = 16 };
-
-/* ---- packing ---- */
-
-RT_AVX2 void rt_256_pack_a(void *packed, const RtLines *s)
-{
-    rt_gemm_pack_any((float *)packed, s, RT_256_STRIP, RT_256_STRIP);
-}
-
-RT_AVX2 void rt_256_pack_b(void *packed, const RtLines *s)
-{
-    rt_gemm_pack_any((float *)packed, s, RT_256_PANEL, RT_256_PANEL);
-}
+enum { RT_256_STRIP = RT_PACK_STRIP, RT_256_PANEL = RT_PACK_PANEL };
 
 /* ---- multiplying ---- */
 
@@ -114,14 +102,14 @@ RT_AVX2_INLINE void rt_256_pairs_block(const int rows, const int vectors, const 
                               acc + r * ld, ld);
 }
 
-/* Kernels for every even number of rows, and for one vector of columns or two. */
+/* Kernels for 4 and 6 rows (2 would wait for their own sums, and take as long as 4), and for one
+ * vector of columns or two. */
 #define RT_256_KERNEL(name, block)                                                                 \
     RT_AVX2 void name(const void *strip, const void *panel, int64_t depth, int64_t rows,           \
                       int64_t columns, float *acc, int64_t ld, int add)                            \
     {                                                                                              \
         const float *a = (const float *)strip, *b = (const float *)panel;                          \
-        switch ((rows + 1) / 2 * 2 + (columns > 8)) {                                              \
-            RT_256_CASES(block, 2)                                                                 \
+        switch ((rows <= 4 ? 4 : 6) + (columns > 8)) {                                             \
             RT_256_CASES(block, 4)                                                                 \
             RT_256_CASES(block, 6)                                                                 \
         }                                                                                          \
@@ -148,8 +136,8 @@ RT_FN RtGemmPath rt_avx2_path(int pairs)
     p.acc_rows = 16 * RT_256_STRIP;
     p.acc_columns = 256;
     p.serial = 1 << 19;
-    p.pack_a = rt_256_pack_a;
-    p.pack_b = rt_256_pack_b;
+    p.pack_a = rt_gemm_pack_strips;
+    p.pack_b = rt_gemm_pack_panels;
     p.multiply = pairs ? rt_256_pairs : rt_256_chain;
     p.begin = p.end = NULL;
     return p;

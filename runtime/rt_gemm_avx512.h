@@ -11,6 +11,7 @@
 
 #define RT_AVX512_TARGET "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
 #define RT_AVX512 static __attribute__((target(RT_AVX512_TARGET), unused))
+#define RT_AVX512_ONCE RT_ONCE __attribute__((target(RT_AVX512_TARGET)))
 #define RT_AVX512_INLINE static inline __attribute__((target(RT_AVX512_TARGET), always_inline))
 
 enum { RT_512_STRIP = 14, RT_512_STRIP_WIDTH = 16, RT_512_PANEL = 32 };
@@ -67,34 +68,45 @@ RT_AVX512_INLINE __m512 rt_512_load(const void *data, RtType type, int64_t index
 }
 
 /* The lines lie side by side: each k is a run of memory. */
-RT_AVX512_INLINE void rt_512_pack_runs(float *packed, const RtLines *s, RtType type,
-                                       int64_t lines_each, int64_t width)
+RT_AVX512_ONCE void rt_512_pack_runs(float *packed, const RtLines *s, int64_t lines_each,
+                                     int64_t width)
 {
     for (int64_t k = 0; k < s->depth; k++)
         for (int64_t line = 0; line < s->count; line += lines_each) {
             float *to = packed + line / lines_each * s->padded * width + k * width;
             int64_t left = s->count - line < lines_each ? s->count - line : lines_each;
             for (int64_t i = 0; i < width; i += 16)
-                _mm512_storeu_ps(to + i, rt_512_load(s->data, type, k * s->k_stride + line + i,
+                _mm512_storeu_ps(to + i, rt_512_load(s->data, s->type, k * s->k_stride + line + i,
                                                      rt_512_first(left - i)));
         }
 }
 
+/* The first `lines` of 16 lines from k on, one a vector. */
+RT_AVX512_INLINE void rt_512_load_rows(__m512i *rows, const RtLines *s, RtType type, int64_t line,
+                                       int64_t lines, int64_t k)
+{
+    const __mmask16 mask = rt_512_first(s->depth - k);
+    RT_UNROLL
+    for (int64_t r = 0; r < 16; r++)
+        rows[r] = _mm512_castps_si512(rt_512_load(s->data, type, (line + r) * s->stride + k,
+                                                  r < lines ? mask : (__mmask16)0));
+}
+
 /* Each line is a run of memory: 16 by 16 are transposed. */
-RT_AVX512_INLINE void rt_512_pack_across(float *packed, const RtLines *s, RtType type,
-                                         int64_t lines_each, int64_t width)
+RT_AVX512_ONCE void rt_512_pack_across(float *packed, const RtLines *s, int64_t lines_each,
+                                       int64_t width)
 {
     for (int64_t line = 0; line < s->count; line += lines_each, packed += s->padded * width) {
         int64_t left = s->count - line < lines_each ? s->count - line : lines_each;
         for (int64_t i = 0; i < width; i += 16)
             for (int64_t k = 0; k < s->depth; k += 16) {
-                __mmask16 mask = rt_512_first(s->depth - k);
                 __m512i rows[16];
-                RT_UNROLL
-                for (int64_t r = 0; r < 16; r++)
-                    rows[r] = _mm512_castps_si512(rt_512_load(s->data, type,
-                                                              (line + i + r) * s->stride + k,
-                                                              i + r < left ? mask : (__mmask16)0));
+                if (s->type == RT_F32)
+                    rt_512_load_rows(rows, s, RT_F32, line + i, left - i, k);
+                else if (s->type == RT_F16)
+                    rt_512_load_rows(rows, s, RT_F16, line + i, left - i, k);
+                else
+                    rt_512_load_rows(rows, s, RT_BF16, line + i, left - i, k);
                 rt_512_transpose(rows);
                 float *to = packed + k * width + i;
                 for (int64_t r = 0; r < 16 && k + r < s->padded; r++)
@@ -103,43 +115,37 @@ RT_AVX512_INLINE void rt_512_pack_across(float *packed, const RtLines *s, RtType
     }
 }
 
-RT_AVX512_INLINE void rt_512_pack_type(float *packed, const RtLines *s, RtType type,
-                                       int64_t lines_each, int64_t width)
+/* Neither: element by element. */
+RT_COLD void rt_512_pack_any(float *packed, const RtLines *s, int64_t lines_each, int64_t width)
 {
-    if (s->stride == 1)
-        rt_512_pack_runs(packed, s, type, lines_each, width);
-    else
-        rt_512_pack_across(packed, s, type, lines_each, width);
+    for (int64_t line = 0; line < s->count; line++)
+        for (int64_t k = 0; k < s->depth; k++)
+            packed[(line / lines_each * s->padded + k) * width + line % lines_each] =
+                rt_gemm_element(s->data, s->type, line * s->stride + k * s->k_stride);
 }
 
-RT_AVX512_INLINE void rt_512_pack(float *packed, const RtLines *s, int64_t lines_each,
-                                  int64_t width)
+RT_ONCE void rt_512_pack(float *packed, const RtLines *s, int64_t lines_each, int64_t width)
 {
-    if (s->stride != 1 && s->k_stride != 1) {
-        rt_gemm_pack_any(packed, s, lines_each, width);
-        return;
+    const int64_t groups = (s->count + lines_each - 1) / lines_each;
+    if (s->stride == 1) {
+        rt_512_pack_runs(packed, s, lines_each, width);
+    } else if (s->k_stride == 1) {
+        rt_512_pack_across(packed, s, lines_each, width);
+    } else {
+        memset(packed, 0, (size_t)(groups * s->padded * width) * sizeof *packed);
+        rt_512_pack_any(packed, s, lines_each, width);
     }
-    switch (s->type) { /* one loop for each type */
-    case RT_F32:
-        rt_512_pack_type(packed, s, RT_F32, lines_each, width);
-        break;
-    case RT_F16:
-        rt_512_pack_type(packed, s, RT_F16, lines_each, width);
-        break;
-    case RT_BF16:
-        rt_512_pack_type(packed, s, RT_BF16, lines_each, width);
-        break;
-    }
-    for (int64_t line = 0; line < s->count; line += lines_each, packed += s->padded * width)
-        memset(packed + s->depth * width, 0, (size_t)((s->padded - s->depth) * width) * 4);
+    for (int64_t g = 0; g < groups; g++)
+        memset(packed + (g * s->padded + s->depth) * width, 0,
+               (size_t)((s->padded - s->depth) * width) * sizeof *packed);
 }
 
-RT_AVX512 void rt_512_pack_a(void *packed, const RtLines *s)
+RT_FN void rt_512_pack_a(void *packed, const RtLines *s)
 {
     rt_512_pack((float *)packed, s, RT_512_STRIP, RT_512_STRIP_WIDTH);
 }
 
-RT_AVX512 void rt_512_pack_b(void *packed, const RtLines *s)
+RT_FN void rt_512_pack_b(void *packed, const RtLines *s)
 {
     rt_512_pack((float *)packed, s, RT_512_PANEL, RT_512_PANEL);
 }
@@ -231,19 +237,16 @@ RT_AVX512_INLINE void rt_512_pairs_block(const int rows, const int vectors, cons
                               b + k * RT_512_PANEL, acc + r * ld, ld);
 }
 
-/* Kernels for every even number of rows, and for one vector of columns or two. */
+/* Kernels for 4, 8 and 14 rows (fewer than 4 would wait for their own sums, and take as long), and
+ * for one vector of columns or two. */
 #define RT_512_KERNEL(name, block)                                                                 \
     RT_AVX512 void name(const void *strip, const void *panel, int64_t depth, int64_t rows,         \
                         int64_t columns, float *acc, int64_t ld, int add)                          \
     {                                                                                              \
         const float *a = (const float *)strip, *b = (const float *)panel;                          \
-        switch ((rows + 1) / 2 * 2 + (columns > 16)) {                                             \
-            RT_512_CASES(block, 2)                                                                 \
+        switch ((rows <= 4 ? 4 : rows <= 8 ? 8 : 14) + (columns > 16)) {                           \
             RT_512_CASES(block, 4)                                                                 \
-            RT_512_CASES(block, 6)                                                                 \
             RT_512_CASES(block, 8)                                                                 \
-            RT_512_CASES(block, 10)                                                                \
-            RT_512_CASES(block, 12)                                                                \
             RT_512_CASES(block, 14)                                                                \
         }                                                                                          \
     }

@@ -17,6 +17,7 @@
 
 #include "rt_cpu.h"
 #include "rt_half.h"
+#include "rt_sum.h"
 
 /* Before a loop with a constant number of turns whose variables are to live in registers. */
 #if defined(__clang__)
@@ -77,73 +78,85 @@ RT_INLINE const void *rt_gemm_at(const void *data, RtType type, int64_t index)
     return (const char *)data + index * (type == RT_F32 ? 4 : 2);
 }
 
-/* The elements of one k for up to `each` lines, and zeros up to `width`. Type, each and width are
- * constants where this is called, so that the loops can become vector instructions. */
-RT_INLINE void rt_gemm_pack_k(float *packed, const RtLines *s, int64_t line, int64_t k,
-                              const RtType type, const int64_t each, const int64_t width)
+/* ---- packing as f32, for the sets without their own ---- */
+
+enum { RT_PACK_STRIP = 6, RT_PACK_PANEL = 16, RT_PACK_RUN = 128 };
+
+/* n elements that lie side by side, as f32. */
+RT_FN void rt_gemm_widen(float *to, const RtLines *s, int64_t from, int64_t n)
 {
-    const int64_t from = line * s->stride + k * s->k_stride;
-    if (s->stride == 1 && line + each <= s->count)
-        for (int64_t i = 0; i < each; i++)
-            packed[i] = rt_gemm_element(s->data, type, from + i);
+    if (s->type == RT_F32)
+        memcpy(to, (const float *)s->data + from, (size_t)n * sizeof *to);
+    else if (s->type == RT_F16)
+        rt_widen_f16(to, (const uint16_t *)s->data + from, n);
     else
-        for (int64_t i = 0; i < each; i++)
-            packed[i] =
-                line + i < s->count ? rt_gemm_element(s->data, type, from + i * s->stride) : 0.0f;
-    for (int64_t i = each; i < width; i++)
-        packed[i] = 0.0f;
+        rt_widen_bf16(to, (const uint16_t *)s->data + from, n);
 }
 
-/* Packs groups of `each` lines, `width` elements for each k, going along the runs of memory. */
-RT_INLINE void rt_gemm_pack_as(float *packed, const RtLines *s, const RtType type,
-                               const int64_t each, const int64_t width)
+/* The lines lie side by side: every k is a run, of which each group gets a part. */
+RT_INLINE void rt_gemm_pack_runs(float *packed, const RtLines *s, const int64_t each)
 {
-    const int64_t group = s->padded * width;
+    float run[RT_PACK_RUN];
+    const int64_t most = RT_PACK_RUN / each * each;
+    for (int64_t first = 0; first < s->count; first += most)
+        for (int64_t k = 0; k < s->depth; k++) {
+            const int64_t count = s->count - first < most ? s->count - first : most;
+            rt_gemm_widen(run, s, k * s->k_stride + first, count);
+            for (int64_t i = count; i % each; i++)
+                run[i] = 0.0f;
+            for (int64_t i = 0; i < count; i += each)
+                memcpy(packed + (first + i) * s->padded + k * each, run + i,
+                       (size_t)each * sizeof *run);
+        }
+}
+
+/* Each line is a run, or nothing is. */
+RT_INLINE void rt_gemm_pack_across(float *packed, const RtLines *s, const int64_t each)
+{
+    float run[RT_PACK_RUN];
+    for (int64_t line = 0; line < s->count; line++)
+        for (int64_t k = 0; k < s->depth; k += RT_PACK_RUN) {
+            const int64_t count = s->depth - k < RT_PACK_RUN ? s->depth - k : (int)RT_PACK_RUN;
+            const int64_t from = line * s->stride + k * s->k_stride;
+            float *to = packed + (line / each * s->padded + k) * each + line % each;
+            if (s->k_stride == 1)
+                rt_gemm_widen(run, s, from, count);
+            else
+                for (int64_t i = 0; i < count; i++)
+                    run[i] = rt_gemm_element(s->data, s->type, from + i * s->k_stride);
+            for (int64_t i = 0; i < count; i++)
+                to[i * each] = run[i];
+        }
+}
+
+/* Packs groups of `each` lines, which is a constant where this is called. */
+RT_INLINE void rt_gemm_pack_as(float *packed, const RtLines *s, const int64_t each)
+{
+    const int64_t groups = (s->count + each - 1) / each, rest = s->padded - s->depth;
     if (s->stride == 1) {
-        for (int64_t k = 0; k < s->depth; k++)
-            for (int64_t line = 0; line < s->count; line += each)
-                rt_gemm_pack_k(packed + line / each * group + k * width, s, line, k, type, each,
-                               width);
+        rt_gemm_pack_runs(packed, s, each);
     } else {
-        for (int64_t line = 0; line < s->count; line += each)
-            for (int64_t k = 0; k < s->depth; k++)
-                rt_gemm_pack_k(packed + line / each * group + k * width, s, line, k, type, each,
-                               width);
+        if (s->count % each)
+            memset(packed + (groups - 1) * s->padded * each, 0,
+                   (size_t)(s->padded * each) * sizeof *packed);
+        rt_gemm_pack_across(packed, s, each);
     }
-    for (int64_t line = 0; line < s->count; line += each)
-        memset(packed + line / each * group + s->depth * width, 0,
-               (size_t)((s->padded - s->depth) * width) * sizeof *packed);
+    for (int64_t g = 0; g < groups; g++)
+        memset(packed + (g * s->padded + s->depth) * each, 0,
+               (size_t)(rest * each) * sizeof *packed);
 }
 
-RT_INLINE void rt_gemm_pack_any(float *packed, const RtLines *s, const int64_t each,
-                                const int64_t width)
+RT_FN void rt_gemm_pack_strips(void *packed, const RtLines *s)
 {
-    switch (s->type) {
-    case RT_F32:
-        rt_gemm_pack_as(packed, s, RT_F32, each, width);
-        break;
-    case RT_F16:
-        rt_gemm_pack_as(packed, s, RT_F16, each, width);
-        break;
-    case RT_BF16:
-        rt_gemm_pack_as(packed, s, RT_BF16, each, width);
-        break;
-    }
+    rt_gemm_pack_as((float *)packed, s, RT_PACK_STRIP);
+}
+
+RT_FN void rt_gemm_pack_panels(void *packed, const RtLines *s)
+{
+    rt_gemm_pack_as((float *)packed, s, RT_PACK_PANEL);
 }
 
 /* ---- portable ---- */
-
-enum { RT_PORTABLE_STRIP = 4, RT_PORTABLE_PANEL = 8 };
-
-RT_FN void rt_portable_pack_a(void *packed, const RtLines *s)
-{
-    rt_gemm_pack_any((float *)packed, s, RT_PORTABLE_STRIP, RT_PORTABLE_STRIP);
-}
-
-RT_FN void rt_portable_pack_b(void *packed, const RtLines *s)
-{
-    rt_gemm_pack_any((float *)packed, s, RT_PORTABLE_PANEL, RT_PORTABLE_PANEL);
-}
 
 RT_FN void rt_portable_chain(const void *strip, const void *panel, int64_t depth, int64_t rows,
                              int64_t columns, float *acc, int64_t ld, int add)
@@ -151,11 +164,11 @@ RT_FN void rt_portable_chain(const void *strip, const void *panel, int64_t depth
     (void)columns;
     for (int64_t r = 0; r < rows; r++, acc += ld) {
         const float *a = (const float *)strip + r, *b = (const float *)panel;
-        float sum[RT_PORTABLE_PANEL];
-        for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+        float sum[RT_PACK_PANEL];
+        for (int c = 0; c < RT_PACK_PANEL; c++)
             sum[c] = add ? acc[c] : 0.0f;
-        for (int64_t k = 0; k < depth; k++, a += RT_PORTABLE_STRIP, b += RT_PORTABLE_PANEL)
-            for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+        for (int64_t k = 0; k < depth; k++, a += RT_PACK_STRIP, b += RT_PACK_PANEL)
+            for (int c = 0; c < RT_PACK_PANEL; c++)
                 sum[c] = fmaf(*a, b[c], sum[c]);
         memcpy(acc, sum, sizeof sum);
     }
@@ -168,13 +181,13 @@ RT_FN void rt_portable_pairs(const void *strip, const void *panel, int64_t depth
     for (int64_t r = 0; r < rows; r++, acc += ld) {
         const float *a = (const float *)strip + r, *b = (const float *)panel;
         if (!add)
-            memset(acc, 0, RT_PORTABLE_PANEL * sizeof *acc);
+            memset(acc, 0, RT_PACK_PANEL * sizeof *acc);
         for (int64_t k = 0; k < depth; k += 32) {
-            float sum[2][RT_PORTABLE_PANEL] = {{0}};
-            for (int i = 0; i < 32; i++, a += RT_PORTABLE_STRIP, b += RT_PORTABLE_PANEL)
-                for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+            float sum[2][RT_PACK_PANEL] = {{0}};
+            for (int i = 0; i < 32; i++, a += RT_PACK_STRIP, b += RT_PACK_PANEL)
+                for (int c = 0; c < RT_PACK_PANEL; c++)
                     sum[i & 1][c] = fmaf(*a, b[c], sum[i & 1][c]);
-            for (int c = 0; c < RT_PORTABLE_PANEL; c++)
+            for (int c = 0; c < RT_PACK_PANEL; c++)
                 acc[c] += sum[0][c] + sum[1][c];
         }
     }
@@ -183,16 +196,16 @@ RT_FN void rt_portable_pairs(const void *strip, const void *panel, int64_t depth
 RT_FN RtGemmPath rt_portable_path(int pairs)
 {
     RtGemmPath p;
-    p.strip = p.strip_width = RT_PORTABLE_STRIP;
-    p.panel = p.panel_width = RT_PORTABLE_PANEL;
+    p.strip = p.strip_width = RT_PACK_STRIP;
+    p.panel = p.panel_width = RT_PACK_PANEL;
     p.k_step = pairs ? 32 : 1;
     p.bytes = sizeof(float);
     p.k_slice = 256;
-    p.acc_rows = 64;
+    p.acc_rows = 10 * RT_PACK_STRIP;
     p.acc_columns = 128;
     p.serial = 1 << 16;
-    p.pack_a = rt_portable_pack_a;
-    p.pack_b = rt_portable_pack_b;
+    p.pack_a = rt_gemm_pack_strips;
+    p.pack_b = rt_gemm_pack_panels;
     p.multiply = pairs ? rt_portable_pairs : rt_portable_chain;
     p.begin = p.end = NULL;
     return p;

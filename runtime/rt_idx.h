@@ -21,8 +21,8 @@
 #define RT_IDX_HEADER_MAX (4 + 4 * RT_MAX_RANK)
 
 /* Reads kind and shape; *header becomes the size of the header. */
-RT_FN int rt_idx_header(const uint8_t *p, size_t bytes, const char *path, RtSource *s,
-                        size_t *header)
+RT_COLD int rt_idx_header(const uint8_t *p, size_t bytes, const char *path, RtSource *s,
+                          size_t *header)
 {
     static const struct {
         uint8_t code, kind;
@@ -50,13 +50,13 @@ RT_FN int rt_idx_header(const uint8_t *p, size_t bytes, const char *path, RtSour
 }
 
 /* The size of the whole file, unpacked. */
-RT_FN size_t rt_idx_bytes(const RtSource *s, size_t header)
+RT_COLD size_t rt_idx_bytes(const RtSource *s, size_t header)
 {
     return header + (size_t)s->rows * (size_t)s->columns * rt_kind_bytes(s->kind);
 }
 
 /* Reads an unpacked file from memory; path is for messages. On failure out is empty. */
-RT_FN int rt_idx_parse(const uint8_t *p, size_t bytes, const char *path, RtSource *out)
+RT_COLD int rt_idx_parse(const uint8_t *p, size_t bytes, const char *path, RtSource *out)
 {
     size_t header = 0;
     int status = rt_idx_header(p, bytes, path, out, &header);
@@ -73,7 +73,7 @@ RT_FN int rt_idx_parse(const uint8_t *p, size_t bytes, const char *path, RtSourc
 }
 
 /* Unpacks gzip data up to the size that the header inside announces. */
-RT_FN int rt_idx_unpack(const RtBytes *packed, const char *path, RtBytes *out)
+RT_COLD int rt_idx_unpack(const RtBytes *packed, const char *path, RtBytes *out)
 {
     RtBytes start;
     RtSource shape;
@@ -91,7 +91,7 @@ RT_FN int rt_idx_unpack(const RtBytes *packed, const char *path, RtBytes *out)
 }
 
 /* Reads the file at path. On failure out is empty. */
-RT_FN int rt_idx_read(const char *path, RtSource *out)
+RT_COLD int rt_idx_read(const char *path, RtSource *out)
 {
     RtBytes file, text;
     memset(out, 0, sizeof *out);
@@ -113,7 +113,7 @@ typedef struct RtIdxFolder {
     int64_t train_rows, test_rows;
 } RtIdxFolder;
 
-RT_FN void rt_idx_folder_free(RtIdxFolder *f)
+RT_COLD void rt_idx_folder_free(RtIdxFolder *f)
 {
     rt_source_free(&f->image);
     rt_source_free(&f->label);
@@ -121,7 +121,7 @@ RT_FN void rt_idx_folder_free(RtIdxFolder *f)
 }
 
 /* Reads FOLDER/NAME or, where there is none, FOLDER/NAME.gz. */
-RT_FN int rt_idx_read_in(const char *folder, const char *name, RtSource *out)
+RT_COLD int rt_idx_read_in(const char *folder, const char *name, RtSource *out)
 {
     size_t room = strlen(folder) + strlen(name) + sizeof "/.gz";
     char *path = (char *)malloc(room);
@@ -136,7 +136,7 @@ RT_FN int rt_idx_read_in(const char *folder, const char *name, RtSource *out)
 }
 
 /* Puts the rows of more behind those of s and frees more. */
-RT_FN int rt_idx_append(RtSource *s, RtSource *more, const char *path)
+RT_COLD int rt_idx_append(RtSource *s, RtSource *more, const char *path)
 {
     size_t row = (size_t)s->columns * rt_kind_bytes(s->kind);
     int same = s->kind == more->kind && s->rank == more->rank;
@@ -159,8 +159,8 @@ RT_FN int rt_idx_append(RtSource *s, RtSource *more, const char *path)
 }
 
 /* Reads one kind of file for training and for testing into one source. */
-RT_FN int rt_idx_read_both(const char *folder, const char *train, const char *test, RtSource *out,
-                           int64_t *train_rows)
+RT_COLD int rt_idx_read_both(const char *folder, const char *train, const char *test, RtSource *out,
+                             int64_t *train_rows)
 {
     RtSource more;
     int status = rt_idx_read_in(folder, train, out);
@@ -172,7 +172,7 @@ RT_FN int rt_idx_read_both(const char *folder, const char *train, const char *te
 }
 
 /* Reads the four files of a folder. On failure out is empty. */
-RT_FN int rt_idx_folder(const char *folder, RtIdxFolder *out)
+RT_COLD int rt_idx_folder(const char *folder, RtIdxFolder *out)
 {
     int64_t train_labels = 0;
     memset(out, 0, sizeof *out);

@@ -28,7 +28,7 @@ typedef struct RtJson {
     bool fresh;               /* directly behind an opening bracket */
 } RtJson;
 
-RT_FN void rt_json_open(RtJson *j, const char *source, const char *text, int64_t size)
+RT_COLD void rt_json_open(RtJson *j, const char *source, const char *text, int64_t size)
 {
     memset(j, 0, sizeof *j);
     j->source = source;
@@ -36,13 +36,13 @@ RT_FN void rt_json_open(RtJson *j, const char *source, const char *text, int64_t
     j->size = size;
 }
 
-RT_FN int rt_json_refuse(const RtJson *j, const char *why)
+RT_COLD int rt_json_refuse(const RtJson *j, const char *why)
 {
     return rt_fail(RT_BAD_DATA, "%s: JSON byte %lld: %s", j->source, (long long)j->at, why);
 }
 
 /* The next byte that is not white space, or -1 at the end. */
-RT_FN int rt_json_peek(RtJson *j)
+RT_COLD int rt_json_peek(RtJson *j)
 {
     while (j->at < j->size && strchr(" \t\r\n", j->text[j->at]) && j->text[j->at])
         j->at++;
@@ -50,7 +50,7 @@ RT_FN int rt_json_peek(RtJson *j)
 }
 
 /* Enters an object '{' or an array '['. */
-RT_FN int rt_json_begin(RtJson *j, char bracket)
+RT_COLD int rt_json_begin(RtJson *j, char bracket)
 {
     if (rt_json_peek(j) != bracket)
         return rt_json_refuse(j, bracket == '{' ? "expected an object" : "expected an array");
@@ -63,7 +63,7 @@ RT_FN int rt_json_begin(RtJson *j, char bracket)
 }
 
 /* Is there another item in the innermost object or array? Steps over the comma, or out of it. */
-RT_FN int rt_json_more(RtJson *j, bool *more)
+RT_COLD int rt_json_more(RtJson *j, bool *more)
 {
     bool object = j->open[j->depth - 1] == '{';
     int c = rt_json_peek(j);
@@ -84,7 +84,7 @@ RT_FN int rt_json_more(RtJson *j, bool *more)
 }
 
 /* Reads the four hexadecimal digits of a \u escape, or gives -1. */
-RT_FN int rt_json_hex4(RtJson *j)
+RT_COLD int rt_json_hex4(RtJson *j)
 {
     int value = 0;
     for (int k = 0; k < 4; k++, j->at++) {
@@ -100,7 +100,7 @@ RT_FN int rt_json_hex4(RtJson *j)
 }
 
 /* Reads what follows a backslash; code becomes the character it stands for. */
-RT_FN int rt_json_escape(RtJson *j, uint32_t *code)
+RT_COLD int rt_json_escape(RtJson *j, uint32_t *code)
 {
     static const char spelled[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     char c = j->at < j->size ? j->text[j->at++] : '\0';
@@ -128,7 +128,7 @@ RT_FN int rt_json_escape(RtJson *j, uint32_t *code)
 }
 
 /* Writes a code point as UTF-8; returns its length. */
-RT_FN int rt_json_utf8(char out[4], uint32_t code)
+RT_COLD int rt_json_utf8(char out[4], uint32_t code)
 {
     if (code < 0x80) {
         out[0] = (char)code;
@@ -142,7 +142,7 @@ RT_FN int rt_json_utf8(char out[4], uint32_t code)
 }
 
 /* The length of the well-formed UTF-8 sequence at the cursor (Unicode, table 3-7), or 0. */
-RT_FN int rt_json_sequence(const RtJson *j)
+RT_COLD int rt_json_sequence(const RtJson *j)
 {
     const unsigned char *s = (const unsigned char *)j->text + j->at;
     int length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
@@ -159,7 +159,7 @@ RT_FN int rt_json_sequence(const RtJson *j)
 
 /* Reads a string into out (size bytes with the final NUL). A NUL character inside is refused: it
  * would make two names look alike. */
-RT_FN int rt_json_string(RtJson *j, char *out, int64_t size)
+RT_COLD int rt_json_string(RtJson *j, char *out, int64_t size)
 {
     int64_t length = 0;
     if (rt_json_peek(j) != '"')
@@ -202,7 +202,7 @@ RT_FN int rt_json_string(RtJson *j, char *out, int64_t size)
 }
 
 /* Reads a member's name and the colon behind it. */
-RT_FN int rt_json_name(RtJson *j, char *out, int64_t size)
+RT_COLD int rt_json_name(RtJson *j, char *out, int64_t size)
 {
     int status = rt_json_string(j, out, size);
     if (status)
@@ -214,7 +214,7 @@ RT_FN int rt_json_name(RtJson *j, char *out, int64_t size)
 }
 
 /* Reads a whole number: no fraction, no exponent, within 64 bits (so exact, unlike a double). */
-RT_FN int rt_json_int(RtJson *j, int64_t *value)
+RT_COLD int rt_json_int(RtJson *j, int64_t *value)
 {
     bool negative = rt_json_peek(j) == '-';
     uint64_t limit = (uint64_t)INT64_MAX + (negative ? 1 : 0), magnitude = 0;
@@ -238,7 +238,7 @@ RT_FN int rt_json_int(RtJson *j, int64_t *value)
 }
 
 /* Nothing may follow but white space. */
-RT_FN int rt_json_end(RtJson *j)
+RT_COLD int rt_json_end(RtJson *j)
 {
     return rt_json_peek(j) < 0 ? RT_OK : rt_json_refuse(j, "text behind the end");
 }

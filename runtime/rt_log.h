@@ -42,12 +42,12 @@ typedef struct RtLog {
                         the last rows */
 } RtLog;
 
-RT_FN int rt_log_failed(const RtLog *log)
+RT_COLD int rt_log_failed(const RtLog *log)
 {
     return rt_fail(RT_SYSTEM, "cannot write %s: %s", log->path, strerror(errno));
 }
 
-RT_FN int rt_log_header(RtLog *log)
+RT_COLD int rt_log_header(RtLog *log)
 {
     for (int k = 0; k < log->columns; k++)
         if (fprintf(log->file, "%s%s", k ? "\t" : "", log->name[k]) < 0)
@@ -56,7 +56,7 @@ RT_FN int rt_log_header(RtLog *log)
 }
 
 /* Does the first line of an old log name our columns? */
-RT_FN bool rt_log_same_header(const RtLog *log, FILE *old)
+RT_COLD bool rt_log_same_header(const RtLog *log, FILE *old)
 {
     for (int k = 0; k < log->columns; k++) {
         for (const char *s = log->name[k]; *s; s++)
@@ -70,7 +70,7 @@ RT_FN bool rt_log_same_header(const RtLog *log, FILE *old)
 
 /* Looks at the log we are to continue: *empty when there is nothing yet, *torn when its last line
  * has no end (the program that wrote it was killed). */
-RT_FN int rt_log_inspect(const RtLog *log, bool *empty, bool *torn)
+RT_COLD int rt_log_inspect(const RtLog *log, bool *empty, bool *torn)
 {
     FILE *old = fopen(log->path, "r");
     *empty = true;
@@ -89,7 +89,7 @@ RT_FN int rt_log_inspect(const RtLog *log, bool *empty, bool *torn)
     return RT_OK;
 }
 
-RT_FN int rt_log_close(RtLog *log)
+RT_COLD int rt_log_close(RtLog *log)
 {
     if (!log->file)
         return RT_OK;
@@ -104,8 +104,8 @@ RT_FN int rt_log_close(RtLog *log)
 
 /* Opens the log; the names (which must outlive it) fix the columns. With append an old log is
  * continued, if its columns are ours. "-" is standard output. */
-RT_FN int rt_log_open(RtLog *log, const char *path, RtLogFormat format, const char *const *name,
-                      int columns, bool append)
+RT_COLD int rt_log_open(RtLog *log, const char *path, RtLogFormat format, const char *const *name,
+                        int columns, bool append)
 {
     bool empty = true, torn = false, console = !strcmp(path, "-");
     int status = RT_OK;
@@ -136,7 +136,7 @@ RT_FN int rt_log_open(RtLog *log, const char *path, RtLogFormat format, const ch
     return status;
 }
 
-RT_FN void rt_log_int(RtLog *log, int column, int64_t value)
+RT_COLD void rt_log_int(RtLog *log, int column, int64_t value)
 {
     if (!log->file)
         return;
@@ -144,7 +144,7 @@ RT_FN void rt_log_int(RtLog *log, int column, int64_t value)
     log->cell[column].whole = value;
 }
 
-RT_FN void rt_log_real(RtLog *log, int column, double value)
+RT_COLD void rt_log_real(RtLog *log, int column, double value)
 {
     if (!log->file)
         return;
@@ -152,7 +152,7 @@ RT_FN void rt_log_real(RtLog *log, int column, double value)
     log->cell[column].real = value;
 }
 
-RT_FN void rt_log_text(RtLog *log, int column, const char *value)
+RT_COLD void rt_log_text(RtLog *log, int column, const char *value)
 {
     if (!log->file)
         return;
@@ -160,7 +160,7 @@ RT_FN void rt_log_text(RtLog *log, int column, const char *value)
     log->cell[column].text = value;
 }
 
-RT_FN void rt_log_json_string(FILE *file, const char *s)
+RT_COLD void rt_log_json_string(FILE *file, const char *s)
 {
     fputc('"', file);
     for (; *s; s++)
@@ -174,7 +174,7 @@ RT_FN void rt_log_json_string(FILE *file, const char *s)
 }
 
 /* A finite number, or the one spelling each of the others has on every platform. */
-RT_FN void rt_log_print_real(FILE *file, double x, const char *quote)
+RT_COLD void rt_log_print_real(FILE *file, double x, const char *quote)
 {
     const char *special = isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
     if (isfinite(x))
@@ -183,7 +183,7 @@ RT_FN void rt_log_print_real(FILE *file, double x, const char *quote)
         fprintf(file, "%s%s%s", quote, special, quote);
 }
 
-RT_FN void rt_log_cell(FILE *file, const RtLogCell *c, bool json)
+RT_COLD void rt_log_cell(FILE *file, const RtLogCell *c, bool json)
 {
     switch (c->kind) {
     case RT_LOG_ABSENT:
@@ -205,7 +205,7 @@ RT_FN void rt_log_cell(FILE *file, const RtLogCell *c, bool json)
 }
 
 /* Writes the row and empties its cells for the next. */
-RT_FN int rt_log_row(RtLog *log)
+RT_COLD int rt_log_row(RtLog *log)
 {
     if (!log->file)
         return RT_OK;

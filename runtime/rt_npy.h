@@ -30,13 +30,13 @@ typedef struct RtNpy {
     int64_t shape[RT_MAX_RANK];
 } RtNpy;
 
-RT_FN int rt_npy_bad(const RtNpy *n)
+RT_COLD int rt_npy_bad(const RtNpy *n)
 {
     return rt_fail(RT_BAD_DATA, "%s: the npy header is malformed", n->path);
 }
 
 /* Skips blanks, then takes text if it stands there. */
-RT_FN int rt_npy_accept(RtNpy *n, const char *text)
+RT_COLD int rt_npy_accept(RtNpy *n, const char *text)
 {
     size_t length = strlen(text);
     while (n->at < n->end && *n->at == ' ')
@@ -48,7 +48,7 @@ RT_FN int rt_npy_accept(RtNpy *n, const char *text)
 }
 
 /* A Python string without escapes, in either kind of quotes. */
-RT_FN int rt_npy_string(RtNpy *n, char *to, size_t room)
+RT_COLD int rt_npy_string(RtNpy *n, char *to, size_t room)
 {
     char quote = '\'';
     size_t length = 0;
@@ -67,7 +67,7 @@ RT_FN int rt_npy_string(RtNpy *n, char *to, size_t room)
 }
 
 /* A tuple of sizes: (), (3,), (3, 4). */
-RT_FN int rt_npy_shape(RtNpy *n)
+RT_COLD int rt_npy_shape(RtNpy *n)
 {
     int more = 1;
     if (!rt_npy_accept(n, "("))
@@ -91,7 +91,7 @@ RT_FN int rt_npy_shape(RtNpy *n)
 }
 
 /* One key with its value; each key may come once. */
-RT_FN int rt_npy_entry(RtNpy *n)
+RT_COLD int rt_npy_entry(RtNpy *n)
 {
     char key[16];
     if (!rt_npy_string(n, key, sizeof key) || !rt_npy_accept(n, ":"))
@@ -106,7 +106,7 @@ RT_FN int rt_npy_entry(RtNpy *n)
     return n->fortran || rt_npy_accept(n, "False");
 }
 
-RT_FN int rt_npy_dictionary(RtNpy *n)
+RT_COLD int rt_npy_dictionary(RtNpy *n)
 {
     int more = 1;
     if (!rt_npy_accept(n, "{"))
@@ -121,7 +121,7 @@ RT_FN int rt_npy_dictionary(RtNpy *n)
 }
 
 /* The kind that a descr like "<f4" means; *half is set for f2, whose elements have two bytes. */
-RT_FN int rt_npy_kind(const RtNpy *n, RtKind *kind, int *half)
+RT_COLD int rt_npy_kind(const RtNpy *n, RtKind *kind, int *half)
 {
     static const struct {
         char text[3];
@@ -141,7 +141,7 @@ RT_FN int rt_npy_kind(const RtNpy *n, RtKind *kind, int *half)
 }
 
 /* Fills f32 elements from f16 ones. */
-RT_FN void rt_npy_widen(RtSource *s, const uint8_t *p, int big_endian)
+RT_COLD void rt_npy_widen(RtSource *s, const uint8_t *p, int big_endian)
 {
     float *to = (float *)s->data;
     for (int64_t i = 0; i < s->rows * s->columns; i++, p += 2)
@@ -149,8 +149,8 @@ RT_FN void rt_npy_widen(RtSource *s, const uint8_t *p, int big_endian)
 }
 
 /* Everything behind the header's size: header bytes of header, then the elements. */
-RT_FN int rt_npy_body(const uint8_t *p, size_t bytes, size_t header, const char *path,
-                      RtSource *out)
+RT_COLD int rt_npy_body(const uint8_t *p, size_t bytes, size_t header, const char *path,
+                        RtSource *out)
 {
     RtKind kind = RT_KIND_F32;
     int half = 0;
@@ -186,7 +186,7 @@ RT_FN int rt_npy_body(const uint8_t *p, size_t bytes, size_t header, const char 
 }
 
 /* Reads a file from memory; path is for messages. On failure out is empty. */
-RT_FN int rt_npy_parse(const uint8_t *p, size_t bytes, const char *path, RtSource *out)
+RT_COLD int rt_npy_parse(const uint8_t *p, size_t bytes, const char *path, RtSource *out)
 {
     memset(out, 0, sizeof *out);
     if (bytes < 12 || memcmp(p, "\x93NUMPY", 6))
@@ -208,7 +208,7 @@ RT_FN int rt_npy_parse(const uint8_t *p, size_t bytes, const char *path, RtSourc
 }
 
 /* Reads the file at path. On failure out is empty. */
-RT_FN int rt_npy_read(const char *path, RtSource *out)
+RT_COLD int rt_npy_read(const char *path, RtSource *out)
 {
     RtBytes file;
     memset(out, 0, sizeof *out);
@@ -221,7 +221,7 @@ RT_FN int rt_npy_read(const char *path, RtSource *out)
 }
 
 /* Writes an array of f32 so that the file is complete or not there. */
-RT_FN int rt_npy_write(const char *path, const float *data, int rank, const int64_t *shape)
+RT_COLD int rt_npy_write(const char *path, const float *data, int rank, const int64_t *shape)
 {
     static const uint16_t one = 1;
     char header[128 + 24 * RT_MAX_RANK];

@@ -58,7 +58,7 @@ typedef struct RtOptions {
 
 enum { RT_OPTION_NAME = 64, RT_OPTION_COLUMN = 30, RT_OPTION_WIDTH = 80 };
 
-RT_FN void rt_options_free(RtOptions *o)
+RT_COLD void rt_options_free(RtOptions *o)
 {
     rt_bytes_free(&o->config);
 }
@@ -66,7 +66,7 @@ RT_FN void rt_options_free(RtOptions *o)
 /* ---- values ---- */
 
 /* Reads a whole number in decimal digits; false if the text is anything else or does not fit. */
-RT_FN bool rt_option_int(const char *text, int64_t *value)
+RT_COLD bool rt_option_int(const char *text, int64_t *value)
 {
     bool negative = *text == '-';
     uint64_t limit = (uint64_t)INT64_MAX + (negative ? 1 : 0), magnitude = 0;
@@ -85,7 +85,7 @@ RT_FN bool rt_option_int(const char *text, int64_t *value)
 
 /* Reads a decimal number such as -1, .5 or 2e-3: finite, and a whole one not so large that
  * doubles skip some (2^53). Otherwise *why says what is wrong. */
-RT_FN bool rt_option_real(const char *text, double *value, const char **why)
+RT_COLD bool rt_option_real(const char *text, double *value, const char **why)
 {
     const char *s = text + (*text == '-' ? 1 : 0), *first = s;
     int digits = 0;
@@ -118,7 +118,7 @@ RT_FN bool rt_option_real(const char *text, double *value, const char **why)
 }
 
 /* The next piece of a range, up to the separator or the end; NULL when there is none left. */
-RT_FN const char *rt_option_piece(const char *range, const char *separator, char out[256])
+RT_COLD const char *rt_option_piece(const char *range, const char *separator, char out[256])
 {
     const char *end = strstr(range, separator);
     size_t length = end ? (size_t)(end - range) : strlen(range);
@@ -136,7 +136,7 @@ RT_FN const char *rt_option_piece(const char *range, const char *separator, char
 }
 
 /* -1, 0 or 1 for a value less than, equal to or greater than the one in text. */
-RT_FN int rt_option_compare(const RtOption *p, int64_t whole, double real, const char *text)
+RT_COLD int rt_option_compare(const RtOption *p, int64_t whole, double real, const char *text)
 {
     const char *why;
     int64_t other = 0;
@@ -150,7 +150,7 @@ RT_FN int rt_option_compare(const RtOption *p, int64_t whole, double real, const
 }
 
 /* Is the value in the range? `text` is its spelling, which decides for strings. */
-RT_FN bool rt_option_in_range(const RtOption *p, int64_t whole, double real, const char *text)
+RT_COLD bool rt_option_in_range(const RtOption *p, int64_t whole, double real, const char *text)
 {
     char piece[256];
     if (!p->range)
@@ -172,7 +172,7 @@ RT_FN bool rt_option_in_range(const RtOption *p, int64_t whole, double real, con
 }
 
 /* Sets the value of an option from its text. */
-RT_FN int rt_option_set(RtOption *p, const char *text)
+RT_COLD int rt_option_set(RtOption *p, const char *text)
 {
     int64_t whole = 0;
     double real = 0;
@@ -204,7 +204,7 @@ RT_FN int rt_option_set(RtOption *p, const char *text)
 
 /* ---- names ---- */
 
-RT_FN bool rt_option_same(const char *name, const char *text, size_t length)
+RT_COLD bool rt_option_same(const char *name, const char *text, size_t length)
 {
     size_t k = 0;
     for (; k < length && name[k]; k++)
@@ -213,7 +213,7 @@ RT_FN bool rt_option_same(const char *name, const char *text, size_t length)
     return k == length && !name[k];
 }
 
-RT_FN RtOption *rt_options_find(const RtOptions *o, const char *name, size_t length)
+RT_COLD RtOption *rt_options_find(const RtOptions *o, const char *name, size_t length)
 {
     for (int k = 0; k < o->count; k++)
         if (o->option[k].kind != RT_OPTION_TITLE && rt_option_same(o->option[k].name, name, length))
@@ -222,7 +222,7 @@ RT_FN RtOption *rt_options_find(const RtOptions *o, const char *name, size_t len
 }
 
 /* How many letters must be added, dropped or changed to make a into b (Levenshtein). */
-RT_FN int rt_option_distance(const char *a, size_t length, const char *b)
+RT_COLD int rt_option_distance(const char *a, size_t length, const char *b)
 {
     int row[RT_OPTION_NAME + 1];
     size_t width = strlen(b);
@@ -247,7 +247,7 @@ RT_FN int rt_option_distance(const char *a, size_t length, const char *b)
 }
 
 /* The option the user may have meant: one with few letters wrong, or one that begins so. */
-RT_FN const RtOption *rt_options_guess(const RtOptions *o, const char *name, size_t length)
+RT_COLD const RtOption *rt_options_guess(const RtOptions *o, const char *name, size_t length)
 {
     const RtOption *best = NULL;
     int least = length < 4 ? 2 : 3;
@@ -267,7 +267,7 @@ RT_FN const RtOption *rt_options_guess(const RtOptions *o, const char *name, siz
     return best;
 }
 
-RT_FN int rt_options_unknown(const RtOptions *o, const char *name, size_t length)
+RT_COLD int rt_options_unknown(const RtOptions *o, const char *name, size_t length)
 {
     const RtOption *guess = rt_options_guess(o, name, length);
     int shown = length < 100 ? (int)length : 100;
@@ -279,13 +279,13 @@ RT_FN int rt_options_unknown(const RtOptions *o, const char *name, size_t length
 
 /* ---- the command line ---- */
 
-RT_FN bool rt_option_takes_value(const RtOption *p)
+RT_COLD bool rt_option_takes_value(const RtOption *p)
 {
     return p->kind < RT_OPTION_MAYBE;
 }
 
 /* Takes the option at argv[*at] and steps over it. With `wanted`, only that one is set. */
-RT_FN int rt_options_word(RtOptions *o, int argc, char **argv, int *at, const RtOption *wanted)
+RT_COLD int rt_options_word(RtOptions *o, int argc, char **argv, int *at, const RtOption *wanted)
 {
     const char *word = argv[(*at)++];
     if (!strcmp(word, "-h"))
@@ -320,7 +320,7 @@ RT_FN int rt_options_word(RtOptions *o, int argc, char **argv, int *at, const Rt
 /* ---- the configuration file ---- */
 
 /* Cuts the spaces at both ends off, in place. */
-RT_FN char *rt_option_trim(char *s)
+RT_COLD char *rt_option_trim(char *s)
 {
     while (isspace((unsigned char)*s))
         s++;
@@ -330,7 +330,7 @@ RT_FN char *rt_option_trim(char *s)
     return s;
 }
 
-RT_FN int rt_options_line(RtOptions *o, char *line, const char *path, int number)
+RT_COLD int rt_options_line(RtOptions *o, char *line, const char *path, int number)
 {
     char *name = rt_option_trim(line), *equals = strchr(name, '=');
     if (!*name || *name == '#')
@@ -356,7 +356,7 @@ RT_FN int rt_options_line(RtOptions *o, char *line, const char *path, int number
     return status ? rt_fail(status, "%s:%d: %s", path, number, rt_error_text()) : RT_OK;
 }
 
-RT_FN int rt_options_config(RtOptions *o, const char *path)
+RT_COLD int rt_options_config(RtOptions *o, const char *path)
 {
     int status = rt_file_read(path, &o->config), number = 0;
     if (status)
@@ -379,7 +379,7 @@ RT_FN int rt_options_config(RtOptions *o, const char *path)
 }
 
 /* Reads the command line, and before it the file that --config names. */
-RT_FN int rt_options_parse(RtOptions *o, int argc, char **argv)
+RT_COLD int rt_options_parse(RtOptions *o, int argc, char **argv)
 {
     RtOption *config = rt_options_find(o, "config", 6);
     int status = RT_OK;
@@ -396,7 +396,7 @@ RT_FN int rt_options_parse(RtOptions *o, int argc, char **argv)
 
 /* ---- printing ---- */
 
-RT_FN const char *rt_option_metavar(const RtOption *p)
+RT_COLD const char *rt_option_metavar(const RtOption *p)
 {
     static const char *const by_kind[] = {"N", "X", "true|false", "TEXT", "TEXT", "", "", ""};
     if (p->metavar)
@@ -405,7 +405,7 @@ RT_FN const char *rt_option_metavar(const RtOption *p)
 }
 
 /* Appends a word at column `at`, on a new line if it does not fit. */
-RT_FN int rt_options_wrap(FILE *out, const char *word, size_t length, int at)
+RT_COLD int rt_options_wrap(FILE *out, const char *word, size_t length, int at)
 {
     bool fits = at == RT_OPTION_COLUMN || at + 1 + (int)length < RT_OPTION_WIDTH;
     if (!fits) {
@@ -416,7 +416,7 @@ RT_FN int rt_options_wrap(FILE *out, const char *word, size_t length, int at)
     return at + (at == RT_OPTION_COLUMN ? 0 : 1) + (int)length;
 }
 
-RT_FN int rt_options_wrap_text(FILE *out, const char *text, int at)
+RT_COLD int rt_options_wrap_text(FILE *out, const char *text, int at)
 {
     while (*text) {
         size_t length = strcspn(text, " ");
@@ -427,7 +427,7 @@ RT_FN int rt_options_wrap_text(FILE *out, const char *text, int at)
     return at;
 }
 
-RT_FN void rt_options_help_row(const RtOption *p, FILE *out)
+RT_COLD void rt_options_help_row(const RtOption *p, FILE *out)
 {
     char left[160], extra[300];
     const char *metavar = rt_option_metavar(p);
@@ -452,7 +452,7 @@ RT_FN void rt_options_help_row(const RtOption *p, FILE *out)
     fputc('\n', out);
 }
 
-RT_FN void rt_options_help(const RtOptions *o, FILE *out)
+RT_COLD void rt_options_help(const RtOptions *o, FILE *out)
 {
     fprintf(out, "usage: %s [options]\n", o->program);
     if (o->about)
@@ -467,7 +467,7 @@ RT_FN void rt_options_help(const RtOptions *o, FILE *out)
 }
 
 /* Prints a real number with the fewest digits that give it back. */
-RT_FN void rt_option_print_real(FILE *out, double x)
+RT_COLD void rt_option_print_real(FILE *out, double x)
 {
     char text[40];
     int digits = 1;
@@ -478,7 +478,7 @@ RT_FN void rt_option_print_real(FILE *out, double x)
 }
 
 /* Prints the values in force as a configuration file that would set them. */
-RT_FN void rt_options_print(const RtOptions *o, FILE *out)
+RT_COLD void rt_options_print(const RtOptions *o, FILE *out)
 {
     for (int k = 0; k < o->count; k++) {
         const RtOption *p = &o->option[k];

@@ -55,7 +55,7 @@ RT_FN void rt_fill(float *x, int64_t n, float value)
 
 /* Fills x with the first values of a weight. A matrix with more than two dimensions has its first
  * as rows. */
-RT_FN int rt_param_init(const RtParam *p, uint64_t seed, float *x)
+RT_COLD int rt_param_init(const RtParam *p, uint64_t seed, float *x)
 {
     char name[RT_PARAM_NAME];
     snprintf(name, sizeof name, "%s.%s", p->instance, p->name);
@@ -88,13 +88,13 @@ RT_FN int rt_param_init(const RtParam *p, uint64_t seed, float *x)
 }
 
 /* First values of weights kept in half precision, before they are rounded; caller frees them. */
-RT_FN int rt_param_init_wide(const RtParam *p, uint64_t seed, float **wide)
+RT_COLD int rt_param_init_wide(const RtParam *p, uint64_t seed, float **wide)
 {
     *wide = (float *)malloc((size_t)p->count * sizeof **wide + 1);
     return *wide ? rt_param_init(p, seed, *wide) : rt_fail(RT_SYSTEM, "out of memory");
 }
 
-RT_FN int rt_param_init_f16(const RtParam *p, uint64_t seed, uint16_t *x)
+RT_COLD int rt_param_init_f16(const RtParam *p, uint64_t seed, uint16_t *x)
 {
     float *wide;
     int status = rt_param_init_wide(p, seed, &wide);
@@ -104,7 +104,7 @@ RT_FN int rt_param_init_f16(const RtParam *p, uint64_t seed, uint16_t *x)
     return status;
 }
 
-RT_FN int rt_param_init_bf16(const RtParam *p, uint64_t seed, uint16_t *x)
+RT_COLD int rt_param_init_bf16(const RtParam *p, uint64_t seed, uint16_t *x)
 {
     float *wide;
     int status = rt_param_init_wide(p, seed, &wide);
@@ -157,7 +157,7 @@ typedef struct RtTable {
     int failed;
 } RtTable;
 
-RT_FN void rt_table_free(RtTable *t)
+RT_COLD void rt_table_free(RtTable *t)
 {
     for (int i = 0; i < t->count; i++)
         free((void *)(uintptr_t)t->entry[i].name);
@@ -165,14 +165,14 @@ RT_FN void rt_table_free(RtTable *t)
     memset(t, 0, sizeof *t);
 }
 
-RT_FN int rt_table_status(const RtTable *t)
+RT_COLD int rt_table_status(const RtTable *t)
 {
     return t->failed ? rt_fail(RT_SYSTEM, "out of memory") : RT_OK;
 }
 
 /* Adds a tensor; its name is the prefix, the instance and name of p, and the suffix. */
-RT_FN void rt_table_add(RtTable *t, const char *prefix, const RtParam *p, const char *suffix,
-                        RtStType type, void *data)
+RT_COLD void rt_table_add(RtTable *t, const char *prefix, const RtParam *p, const char *suffix,
+                          RtStType type, void *data)
 {
     char name[RT_PARAM_NAME];
     const int whole = *prefix != '\0'; /* weight files have no prefix and no instance */
@@ -201,7 +201,7 @@ RT_FN void rt_table_add(RtTable *t, const char *prefix, const RtParam *p, const 
 }
 
 /* Adds a number of the training, under this very name. */
-RT_FN void rt_table_scalar(RtTable *t, const char *name, RtStType type, void *data)
+RT_COLD void rt_table_scalar(RtTable *t, const char *name, RtStType type, void *data)
 {
     static const RtParam scalar = {"", "", 0, 1, 0, {0}, {RT_INIT_ZEROS, 0, 0}};
     RtParam p = scalar;
@@ -212,7 +212,7 @@ RT_FN void rt_table_scalar(RtTable *t, const char *name, RtStType type, void *da
 }
 
 /* Writes floats as f32, whatever they are kept in: a weight file. */
-RT_FN int rt_table_export(RtTable *t, const char *path)
+RT_COLD int rt_table_export(RtTable *t, const char *path)
 {
     const RtPair pair = {"format", "pt"};
     for (int i = 0; i < t->count; i++)
@@ -220,7 +220,7 @@ RT_FN int rt_table_export(RtTable *t, const char *path)
     return rt_entries_write(path, t->entry, t->count, &pair, 1, false);
 }
 
-RT_FN RtEntry *rt_table_find(const RtTable *t, const char *name)
+RT_COLD RtEntry *rt_table_find(const RtTable *t, const char *name)
 {
     for (int i = 0; i < t->count; i++)
         if (!strcmp(t->entry[i].name, name))
@@ -229,8 +229,8 @@ RT_FN RtEntry *rt_table_find(const RtTable *t, const char *name)
 }
 
 /* Copies a tensor, as f32, to `values` or, where that is NULL, from `set`. */
-RT_FN int rt_table_copy(const RtTable *t, const char *name, float *values, const float *set,
-                        int64_t count)
+RT_COLD int rt_table_copy(const RtTable *t, const char *name, float *values, const float *set,
+                          int64_t count)
 {
     const RtEntry *e = rt_table_find(t, name);
     if (!e)

@@ -149,7 +149,7 @@ RT_FN void rt_fill_normal(float *x, int64_t lo, int64_t hi, float mean, float de
 }
 
 /* Ones on the diagonal of a matrix, zeros elsewhere. */
-RT_FN void rt_fill_eye(float *x, int64_t rows, int64_t cols)
+RT_COLD void rt_fill_eye(float *x, int64_t rows, int64_t cols)
 {
     memset(x, 0, (size_t)(rows * cols) * sizeof *x);
     for (int64_t i = 0; i < rows && i < cols; i++)
@@ -159,8 +159,8 @@ RT_FN void rt_fill_eye(float *x, int64_t rows, int64_t cols)
 /* A matrix with orthonormal rows (columns, if it has more rows than columns) times gain: normal
  * numbers, made orthogonal one after the other in double, twice each, so that rounding does not
  * build up. */
-RT_FN int rt_fill_orthogonal(float *x, int64_t rows, int64_t cols, float gain, uint64_t seed,
-                             uint32_t stream)
+RT_COLD int rt_fill_orthogonal(float *x, int64_t rows, int64_t cols, float gain, uint64_t seed,
+                               uint32_t stream)
 {
     int tall = rows > cols;
     int64_t count = tall ? cols : rows, length = tall ? rows : cols;

@@ -103,7 +103,7 @@ typedef struct RtEntry {
 
 /* ---- types and values ---- */
 
-RT_FN const char *rt_st_name(RtStType type)
+RT_COLD const char *rt_st_name(RtStType type)
 {
     static const char *const name[RT_ST_TYPES] = {"BOOL", "U8",  "I8",  "F8_E5M2", "F8_E4M3",
                                                   "I16",  "U16", "F16", "BF16",    "I32",
@@ -111,23 +111,23 @@ RT_FN const char *rt_st_name(RtStType type)
     return name[type];
 }
 
-RT_FN int rt_st_bytes(RtStType type)
+RT_COLD int rt_st_bytes(RtStType type)
 {
     return type < RT_ST_I16 ? 1 : type < RT_ST_I32 ? 2 : type < RT_ST_F64 ? 4 : 8;
 }
 
 /* Can we compute with values of this type as real numbers? */
-RT_FN bool rt_st_is_float(RtStType type)
+RT_COLD bool rt_st_is_float(RtStType type)
 {
     return type == RT_ST_F16 || type == RT_ST_BF16 || type == RT_ST_F32 || type == RT_ST_F64;
 }
 
-RT_FN bool rt_st_is_int(RtStType type)
+RT_COLD bool rt_st_is_int(RtStType type)
 {
     return !rt_st_is_float(type) && type != RT_ST_F8_E5M2 && type != RT_ST_F8_E4M3;
 }
 
-RT_FN double rt_st_load_float(RtStType type, const char *p)
+RT_COLD double rt_st_load_float(RtStType type, const char *p)
 {
     uint16_t half;
     float single;
@@ -147,7 +147,7 @@ RT_FN double rt_st_load_float(RtStType type, const char *p)
 /* Rounds to f32 so that a second rounding, to a half type, gives what one rounding would: an
  * inexact result becomes the neighbour whose last bit is 1 (S. Boldo and G. Melquiond, "Emulation
  * of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008). */
-RT_FN float rt_st_round_to_odd(double x)
+RT_COLD float rt_st_round_to_odd(double x)
 {
     float f = (float)x;
     if (isnan(x) || isinf(x) || (double)f == x)
@@ -158,7 +158,7 @@ RT_FN float rt_st_round_to_odd(double x)
     return rt_f32_from_bits(bits | 1);
 }
 
-RT_FN void rt_st_store_float(RtStType type, char *p, double x)
+RT_COLD void rt_st_store_float(RtStType type, char *p, double x)
 {
     uint16_t half;
     float single = (float)x;
@@ -173,13 +173,13 @@ RT_FN void rt_st_store_float(RtStType type, char *p, double x)
     }
 }
 
-RT_FN bool rt_st_is_signed(RtStType type)
+RT_COLD bool rt_st_is_signed(RtStType type)
 {
     return type == RT_ST_I8 || type == RT_ST_I16 || type == RT_ST_I32 || type == RT_ST_I64;
 }
 
 /* Widens an integer of any type; false if it is a u64 beyond i64. */
-RT_FN bool rt_st_load_int(RtStType type, const char *p, int64_t *x)
+RT_COLD bool rt_st_load_int(RtStType type, const char *p, int64_t *x)
 {
     int bytes = rt_st_bytes(type);
     uint64_t bits = 0;
@@ -190,7 +190,7 @@ RT_FN bool rt_st_load_int(RtStType type, const char *p, int64_t *x)
     return type != RT_ST_U64 || *x >= 0;
 }
 
-RT_FN bool rt_st_int_fits(RtStType type, int64_t x)
+RT_COLD bool rt_st_int_fits(RtStType type, int64_t x)
 {
     int bits = 8 * rt_st_bytes(type);
     if (type == RT_ST_BOOL)
@@ -201,7 +201,7 @@ RT_FN bool rt_st_int_fits(RtStType type, int64_t x)
 }
 
 /* Floats become floats, rounded once; integers become integers if they fit. */
-RT_FN bool rt_st_can_convert(RtStType to, RtStType from)
+RT_COLD bool rt_st_can_convert(RtStType to, RtStType from)
 {
     return to == from || (rt_st_is_float(to) && rt_st_is_float(from)) ||
            (rt_st_is_int(to) && rt_st_is_int(from));
@@ -209,7 +209,7 @@ RT_FN bool rt_st_can_convert(RtStType to, RtStType from)
 
 /* Converts n values, or with out NULL only looks whether all fit. Returns how many did: n, or the
  * index of the first that does not. */
-RT_FN int64_t rt_st_convert(RtStType to, void *out, RtStType from, const void *in, int64_t n)
+RT_COLD int64_t rt_st_convert(RtStType to, void *out, RtStType from, const void *in, int64_t n)
 {
     const char *p = (const char *)in;
     char *q = (char *)out;
@@ -236,7 +236,7 @@ RT_FN int64_t rt_st_convert(RtStType to, void *out, RtStType from, const void *i
 
 /* ---- reading ---- */
 
-RT_FN void rt_tensors_close(RtTensors *f)
+RT_COLD void rt_tensors_close(RtTensors *f)
 {
     rt_bytes_free(&f->file);
     free(f->tensor);
@@ -247,7 +247,7 @@ RT_FN void rt_tensors_close(RtTensors *f)
 }
 
 /* Doubles an array of count items that is full; count is a power of two then, or 0. */
-RT_FN void *rt_tensors_grow(void *array, int count, size_t item)
+RT_COLD void *rt_tensors_grow(void *array, int count, size_t item)
 {
     if (count & (count - 1))
         return array;
@@ -255,7 +255,7 @@ RT_FN void *rt_tensors_grow(void *array, int count, size_t item)
 }
 
 /* Reads a name or a value into f->text. All strings together are shorter than the header. */
-RT_FN int rt_tensors_string(RtTensors *f, RtJson *j, int64_t longest, bool name, const char **out)
+RT_COLD int rt_tensors_string(RtTensors *f, RtJson *j, int64_t longest, bool name, const char **out)
 {
     int64_t room = f->text_size - f->text_used;
     char *here = f->text + f->text_used;
@@ -269,7 +269,7 @@ RT_FN int rt_tensors_string(RtTensors *f, RtJson *j, int64_t longest, bool name,
     return RT_OK;
 }
 
-RT_FN int rt_tensors_metadata(RtTensors *f, RtJson *j)
+RT_COLD int rt_tensors_metadata(RtTensors *f, RtJson *j)
 {
     bool more;
     int status = rt_json_begin(j, '{');
@@ -294,8 +294,8 @@ RT_FN int rt_tensors_metadata(RtTensors *f, RtJson *j)
 }
 
 /* Reads an array of at most `most` sizes. */
-RT_FN int rt_tensors_sizes(const RtTensors *f, RtJson *j, const RtTensor *t, int most, int64_t *out,
-                           int *count)
+RT_COLD int rt_tensors_sizes(const RtTensors *f, RtJson *j, const RtTensor *t, int most,
+                             int64_t *out, int *count)
 {
     bool more;
     int status = rt_json_begin(j, '[');
@@ -311,7 +311,7 @@ RT_FN int rt_tensors_sizes(const RtTensors *f, RtJson *j, const RtTensor *t, int
     return status;
 }
 
-RT_FN int rt_tensors_type(const RtTensors *f, RtJson *j, RtTensor *t)
+RT_COLD int rt_tensors_type(const RtTensors *f, RtJson *j, RtTensor *t)
 {
     char name[16];
     int status = rt_json_string(j, name, sizeof name);
@@ -326,7 +326,7 @@ RT_FN int rt_tensors_type(const RtTensors *f, RtJson *j, RtTensor *t)
 }
 
 /* Do the bytes of t agree with its shape? Sets t->count. */
-RT_FN int rt_tensors_extent(const RtTensors *f, RtTensor *t)
+RT_COLD int rt_tensors_extent(const RtTensors *f, RtTensor *t)
 {
     size_t count = 1, bytes = 0;
     bool overflow = false;
@@ -344,7 +344,7 @@ RT_FN int rt_tensors_extent(const RtTensors *f, RtTensor *t)
 }
 
 /* Reads {"dtype": ..., "shape": ..., "data_offsets": ...}, in any order, each once. */
-RT_FN int rt_tensors_entry(RtTensors *f, RtJson *j, RtTensor *t)
+RT_COLD int rt_tensors_entry(RtTensors *f, RtJson *j, RtTensor *t)
 {
     static const char *const key[] = {"dtype", "shape", "data_offsets"};
     int64_t offset[2] = {0, 0};
@@ -379,7 +379,7 @@ RT_FN int rt_tensors_entry(RtTensors *f, RtJson *j, RtTensor *t)
 }
 
 /* A name is printed in messages, so it may hold nothing that moves a terminal's cursor. */
-RT_FN bool rt_tensors_good_name(const char *name)
+RT_COLD bool rt_tensors_good_name(const char *name)
 {
     for (const char *s = name; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7F)
@@ -387,7 +387,7 @@ RT_FN bool rt_tensors_good_name(const char *name)
     return *name != '\0';
 }
 
-RT_FN int rt_tensors_header(RtTensors *f, RtJson *j)
+RT_COLD int rt_tensors_header(RtTensors *f, RtJson *j)
 {
     bool more;
     int status = rt_json_begin(j, '{');
@@ -416,7 +416,7 @@ RT_FN int rt_tensors_header(RtTensors *f, RtJson *j)
     return status;
 }
 
-RT_FN int rt_tensors_compare_place(const void *a, const void *b)
+RT_COLD int rt_tensors_compare_place(const void *a, const void *b)
 {
     const RtTensor *s = (const RtTensor *)a, *t = (const RtTensor *)b;
     if (s->begin != t->begin)
@@ -426,18 +426,18 @@ RT_FN int rt_tensors_compare_place(const void *a, const void *b)
     return strcmp(s->name, t->name);
 }
 
-RT_FN int rt_tensors_compare_name(const void *a, const void *b)
+RT_COLD int rt_tensors_compare_name(const void *a, const void *b)
 {
     return strcmp((*(const RtTensor *const *)a)->name, (*(const RtTensor *const *)b)->name);
 }
 
-RT_FN int rt_tensors_compare_key(const void *a, const void *b)
+RT_COLD int rt_tensors_compare_key(const void *a, const void *b)
 {
     return strcmp(((const RtPair *)a)->key, ((const RtPair *)b)->key);
 }
 
 /* Puts tensors and metadata in order; refuses a name that comes twice. */
-RT_FN int rt_tensors_index(RtTensors *f)
+RT_COLD int rt_tensors_index(RtTensors *f)
 {
     const RtTensor **sorted = (const RtTensor **)malloc(((size_t)f->count + 1) * sizeof *sorted);
     f->by_name = (int *)malloc(((size_t)f->count + 1) * sizeof *f->by_name);
@@ -468,7 +468,7 @@ RT_FN int rt_tensors_index(RtTensors *f)
 }
 
 /* Do the tensors fill the data from its first byte to its last? */
-RT_FN int rt_tensors_layout(const RtTensors *f)
+RT_COLD int rt_tensors_layout(const RtTensors *f)
 {
     int64_t at = 0;
     for (int k = 0; k < f->count; k++) {
@@ -491,7 +491,7 @@ RT_FN int rt_tensors_layout(const RtTensors *f)
 }
 
 /* Checks the file in f->file and finds its tensors. */
-RT_FN int rt_tensors_parse(RtTensors *f)
+RT_COLD int rt_tensors_parse(RtTensors *f)
 {
     uint64_t length;
     RtJson j;
@@ -525,7 +525,7 @@ RT_FN int rt_tensors_parse(RtTensors *f)
 }
 
 /* Opens and checks the file at path, which must outlive f. On failure there is nothing to close. */
-RT_FN int rt_tensors_open(RtTensors *f, const char *path)
+RT_COLD int rt_tensors_open(RtTensors *f, const char *path)
 {
     memset(f, 0, sizeof *f);
     f->path = path;
@@ -538,7 +538,7 @@ RT_FN int rt_tensors_open(RtTensors *f, const char *path)
 }
 
 /* The tensor called name, or NULL. */
-RT_FN const RtTensor *rt_tensors_find(const RtTensors *f, const char *name)
+RT_COLD const RtTensor *rt_tensors_find(const RtTensors *f, const char *name)
 {
     int low = 0, high = f->count;
     while (low < high) {
@@ -556,7 +556,7 @@ RT_FN const RtTensor *rt_tensors_find(const RtTensors *f, const char *name)
 }
 
 /* The metadata called key, or NULL. */
-RT_FN const char *rt_tensors_metadatum(const RtTensors *f, const char *key)
+RT_COLD const char *rt_tensors_metadatum(const RtTensors *f, const char *key)
 {
     for (int k = 0; k < f->pairs; k++)
         if (!strcmp(f->metadata[k].key, key))
@@ -565,7 +565,7 @@ RT_FN const char *rt_tensors_metadatum(const RtTensors *f, const char *key)
 }
 
 /* Converts the values of t; out has room for t->count of them. With out NULL only checks. */
-RT_FN int rt_tensor_read(const RtTensors *f, const RtTensor *t, RtStType type, void *out)
+RT_COLD int rt_tensor_read(const RtTensors *f, const RtTensor *t, RtStType type, void *out)
 {
     if (!rt_st_can_convert(type, t->type))
         return rt_fail(RT_BAD_DATA, "%s: tensor '%s' has dtype %s, needed is %s", f->path, t->name,
@@ -578,7 +578,7 @@ RT_FN int rt_tensor_read(const RtTensors *f, const RtTensor *t, RtStType type, v
 }
 
 /* How many values of t are infinite or NaN: worth a warning in a weight file. */
-RT_FN int64_t rt_tensor_nonfinite(const RtTensors *f, const RtTensor *t)
+RT_COLD int64_t rt_tensor_nonfinite(const RtTensors *f, const RtTensor *t)
 {
     int64_t found = 0;
     for (int64_t i = 0; rt_st_is_float(t->type) && i < t->count; i++)
@@ -589,7 +589,7 @@ RT_FN int64_t rt_tensor_nonfinite(const RtTensors *f, const RtTensor *t)
 
 /* ---- writing ---- */
 
-RT_FN int64_t rt_entry_count(const RtEntry *e)
+RT_COLD int64_t rt_entry_count(const RtEntry *e)
 {
     int64_t count = 1;
     for (int k = 0; k < e->rank; k++)
@@ -604,7 +604,7 @@ typedef struct RtHeaderText {
     bool failed;
 } RtHeaderText;
 
-RT_FN void rt_header_add(RtHeaderText *h, const char *s, size_t length)
+RT_COLD void rt_header_add(RtHeaderText *h, const char *s, size_t length)
 {
     if (h->failed)
         return;
@@ -622,7 +622,7 @@ RT_FN void rt_header_add(RtHeaderText *h, const char *s, size_t length)
     h->length += length;
 }
 
-RT_FN void rt_header_string(RtHeaderText *h, const char *s)
+RT_COLD void rt_header_string(RtHeaderText *h, const char *s)
 {
     rt_header_add(h, "\"", 1);
     for (; *s; s++) {
@@ -638,7 +638,7 @@ RT_FN void rt_header_string(RtHeaderText *h, const char *s)
     rt_header_add(h, "\"", 1);
 }
 
-RT_FN void rt_header_metadata(RtHeaderText *h, const RtPair *pair, int pairs)
+RT_COLD void rt_header_metadata(RtHeaderText *h, const RtPair *pair, int pairs)
 {
     rt_header_add(h, "\"__metadata__\":{", 16);
     for (int k = 0; k < pairs; k++) {
@@ -651,7 +651,7 @@ RT_FN void rt_header_metadata(RtHeaderText *h, const RtPair *pair, int pairs)
     rt_header_add(h, "}", 1);
 }
 
-RT_FN void rt_header_entry(RtHeaderText *h, const RtEntry *e, int64_t begin, int64_t end)
+RT_COLD void rt_header_entry(RtHeaderText *h, const RtEntry *e, int64_t begin, int64_t end)
 {
     char text[96];
     rt_header_string(h, e->name);
@@ -667,7 +667,7 @@ RT_FN void rt_header_entry(RtHeaderText *h, const RtEntry *e, int64_t begin, int
                                    (long long)begin, (long long)end));
 }
 
-RT_FN int rt_entries_compare(const void *a, const void *b)
+RT_COLD int rt_entries_compare(const void *a, const void *b)
 {
     const RtEntry *s = *(const RtEntry *const *)a, *t = *(const RtEntry *const *)b;
     int larger = rt_st_bytes(t->stored) - rt_st_bytes(s->stored);
@@ -676,8 +676,8 @@ RT_FN int rt_entries_compare(const void *a, const void *b)
 
 /* The header of the entries in this order, ended by spaces so that the data begins at a multiple
  * of eight. */
-RT_FN int rt_entries_header(RtHeaderText *h, const RtEntry *const *entry, int count,
-                            const RtPair *pair, int pairs)
+RT_COLD int rt_entries_header(RtHeaderText *h, const RtEntry *const *entry, int count,
+                              const RtPair *pair, int pairs)
 {
     int64_t at = 0;
     rt_header_add(h, "{", 1);
@@ -702,7 +702,7 @@ RT_FN int rt_entries_header(RtHeaderText *h, const RtEntry *const *entry, int co
 }
 
 /* Writes the values of one entry, as its file type. */
-RT_FN int rt_entry_write(RtWriter *w, RtHash *hash, const RtEntry *e)
+RT_COLD int rt_entry_write(RtWriter *w, RtHash *hash, const RtEntry *e)
 {
     int64_t n = rt_entry_count(e);
     size_t bytes = (size_t)n * (size_t)rt_st_bytes(e->stored);
@@ -731,7 +731,7 @@ RT_FN int rt_entry_write(RtWriter *w, RtHash *hash, const RtEntry *e)
 }
 
 /* Replaces bytes that were written before. */
-RT_FN int rt_writer_patch(RtWriter *w, const char *data, size_t bytes, int64_t at)
+RT_COLD int rt_writer_patch(RtWriter *w, const char *data, size_t bytes, int64_t at)
 {
     while (bytes) {
         ssize_t done = pwrite(w->fd, data, bytes, (off_t)at);
@@ -747,8 +747,8 @@ RT_FN int rt_writer_patch(RtWriter *w, const char *data, size_t bytes, int64_t a
 }
 
 /* Writes header and values; the hash of the values goes where the header has sixteen zeros. */
-RT_FN int rt_entries_stream(RtWriter *w, RtHeaderText *h, const RtEntry *const *entry, int count,
-                            int64_t hash_at)
+RT_COLD int rt_entries_stream(RtWriter *w, RtHeaderText *h, const RtEntry *const *entry, int count,
+                              int64_t hash_at)
 {
     uint64_t length = h->length;
     char digits[17];
@@ -767,8 +767,8 @@ RT_FN int rt_entries_stream(RtWriter *w, RtHeaderText *h, const RtEntry *const *
 
 /* Writes the file. With hashed, the last pair's value must be sixteen zeros; the XXH64 of the data
  * replaces them, in hexadecimal. */
-RT_FN int rt_entries_write(const char *path, const RtEntry *entry, int count, const RtPair *pair,
-                           int pairs, bool hashed)
+RT_COLD int rt_entries_write(const char *path, const RtEntry *entry, int count, const RtPair *pair,
+                             int pairs, bool hashed)
 {
     RtHeaderText h;
     RtWriter w;
