@@ -248,8 +248,8 @@ static Value call_cast(Elab *e, const CallSite *c)
         return value_error();
     if (to == DT_BOOL && x->type->dtype != DT_BOOL)
         return value_node(build2(OP_NE, x, constant(0, x->type->dtype)));
-    if (x->type->dtype == to)
-        return value_node(x);
+    if (x->type->dtype == to) /* f32 so far: a level may still compute it in half */
+        return value_node(is_real(to) && to != DT_FLOAT ? mark_pinned(x) : x);
     Node *r = cast_to(x, to);
     return value_node(is_real(to) && to != DT_FLOAT ? mark_pinned(r) : r);
 }

@@ -206,7 +206,13 @@ static Node *insert_casts(Rewrite *w, Node *old, Node **in)
     DType want = compute_type(w, old, in);
     for (int i = first_number(old->op); i < old->nin; i++)
         in[i] = to_type(w, old->in[i], in[i], want, reason(props, old));
-    return op_is(old->op, F_EARLY) ? expand_composite(old, in) : NULL;
+    if (!op_is(old->op, F_EARLY) && !old->pinned)
+        return NULL;
+    Node *n = op_is(old->op, F_EARLY) ? expand_composite(old, in) : copy_node(old, in);
+    if (old->pinned && n->type && n->type->dtype != old->type->dtype)
+        n = cast_because(n, old->type->dtype, "pinned");
+    n->pinned |= old->pinned;
+    return n;
 }
 
 /* What `float` in a signature means outside of instances. */
