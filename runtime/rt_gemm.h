@@ -54,7 +54,7 @@ RT_FN RtMatrix rt_matrix(const void *data, int64_t row, int64_t column)
 
 /* ---- choosing the kernels ---- */
 
-#ifndef RT_ISA_LIMIT /* a build may use less than there is, to compare: -DRT_ISA_LIMIT=RT_ISA_AVX2 */
+#ifndef RT_ISA_LIMIT /* a build may use less, to compare: -DRT_ISA_LIMIT=RT_ISA_AVX2 */
 #define RT_ISA_LIMIT RT_ISA_AMX
 #endif
 
