@@ -71,14 +71,16 @@ RT_AVX512_INLINE __m512 rt_512_load(const void *data, RtType type, int64_t index
 RT_AVX512_ONCE void rt_512_pack_runs(float *packed, const RtLines *s, int64_t lines_each,
                                      int64_t width)
 {
-    for (int64_t k = 0; k < s->depth; k++)
-        for (int64_t line = 0; line < s->count; line += lines_each) {
-            float *to = packed + line / lines_each * s->padded * width + k * width;
+    for (int64_t k = 0; k < s->depth; k++) {
+        float *to = packed + k * width;
+        for (int64_t line = 0; line < s->count; line += lines_each, to += s->padded * width) {
+            const int64_t from = k * s->k_stride + line;
             int64_t left = s->count - line < lines_each ? s->count - line : lines_each;
             for (int64_t i = 0; i < width; i += 16)
-                _mm512_storeu_ps(to + i, rt_512_load(s->data, s->type, k * s->k_stride + line + i,
-                                                     rt_512_first(left - i)));
+                _mm512_storeu_ps(to + i,
+                                 rt_512_load(s->data, s->type, from + i, rt_512_first(left - i)));
         }
+    }
 }
 
 /* The first `lines` of 16 lines from k on, one a vector. */
