@@ -76,14 +76,7 @@ void print_line(Out *o, const char *format, ...)
 Str local_name(KernelPrinter *p, const char *wanted)
 {
     Names *all = p->program->names;
-    Str base = c_name(all, wanted), name = base;
-    for (int i = 2;; i++) {
-        size_t count = p->names.count;
-        intern(&p->names, name);
-        if (p->names.count > count)
-            return name;
-        name = intern_printf(all, "%s%d", base, i);
-    }
+    return take_name(&p->names, all, c_name(all, wanted), "");
 }
 
 /* ---- indices ---- */

@@ -6,6 +6,7 @@
 #include "codegen/host.h"
 #include "codegen/kernel_print.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int is_word(char c)
@@ -24,17 +25,32 @@ int text_names(const char *text, const char *name)
     return 0;
 }
 
+/* The names that C text uses. */
+static Names names_in(Host *h, const char *text)
+{
+    Names names;
+    names_init(&names, h->arena);
+    for (const char *c = text; *c;) {
+        const char *word = c;
+        while (is_word(*c))
+            c++;
+        int is_member = word > text && (word[-1] == '.' || (word[-1] == '>' && word[-2] == '-'));
+        if (c > word && !is_member)
+            intern_n(&names, word, (size_t)(c - word));
+        c += c == word;
+    }
+    return names;
+}
+
 /* ---- buffers ---- */
 
-static int is_written(const EntryPlan *plan, const Buffer *b)
+static void find_written(const EntryPlan *plan)
 {
     for (int i = 0; i < plan->launches.n; i++) {
         const Launch *l = plan->launches.at[i];
         for (int k = 0; l->kernel && k < l->buffers; k++)
-            if (l->buffer[k] == b && l->kernel->param[k].written)
-                return 1;
+            l->buffer[k]->written |= l->kernel->param[k].written;
     }
-    return 0;
 }
 
 static const char *place_of_param(Host *h, const Buffer *b)
@@ -50,7 +66,6 @@ static const char *place_of_param(Host *h, const Buffer *b)
 
 static void declare(Host *h, const Entry *e, const Buffer *b)
 {
-    const EntryPlan *plan = plan_of(h, e);
     const char *type = c_type(h, b->type->dtype), *text;
     switch (b->kind) {
     case BUFFER_ARENA:
@@ -63,7 +78,7 @@ static void declare(Host *h, const Entry *e, const Buffer *b)
         break;
     case BUFFER_PARAM:
     case BUFFER_GRADIENT:
-        out_line(h->o, "    %s%s *%s = %s;", is_written(plan, b) ? "" : "const ", type, b->name,
+        out_line(h->o, "    %s%s *%s = %s;", b->written ? "" : "const ", type, b->name,
                  place_of_param(h, b));
         break;
     case BUFFER_SCALE:
@@ -84,32 +99,47 @@ static void declare(Host *h, const Entry *e, const Buffer *b)
     }
 }
 
-/* Weights and gradients in the order in which they lie in memory, values as they are made. */
-static int comes_before(const Host *h, const Buffer *a, const Buffer *b)
+typedef struct Placed { /* a weight or gradient, and where it lies */
+    Buffer *buffer;
+    int pool;
+    int64_t offset;
+} Placed;
+
+static int by_place(const void *a, const void *b)
 {
-    const ParamPlace *x = &h->place[a->param->index], *y = &h->place[b->param->index];
-    return x->pool == y->pool && x->offset < y->offset;
+    const Placed *x = a, *y = b;
+    if (x->pool != y->pool)
+        return x->pool - y->pool;
+    return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* Weights and gradients in the order in which they lie in memory; pools in the order of their first. */
 static void sort_params(const Host *h, Buffer **buffers, int count)
 {
-    for (int i = 1; i < count; i++) {
-        Buffer *b = buffers[i];
-        int k = i;
-        for (; k > 0 && comes_before(h, b, buffers[k - 1]); k--)
-            buffers[k] = buffers[k - 1];
-        buffers[k] = b;
+    Placed *placed = new_array(h->arena, Placed, count + 1);
+    Vec(const Pool *) pools = {.at = NULL};
+    for (int i = 0; i < count; i++) {
+        const ParamPlace *place = &h->place[buffers[i]->param->index];
+        int pool = 0;
+        while (pool < pools.n && pools.at[pool] != place->pool)
+            pool++;
+        if (pool == pools.n)
+            vec_push(h->arena, &pools, place->pool);
+        placed[i] = (Placed){buffers[i], pool, place->offset};
     }
+    qsort(placed, (size_t)count, sizeof *placed, by_place);
+    for (int i = 0; i < count; i++)
+        buffers[i] = placed[i].buffer;
 }
 
 /* Declares the buffers of one kind that the body names. */
-static void declare_kind(Host *h, const Entry *e, BufferKind kind, const char *body)
+static void declare_kind(Host *h, const Entry *e, BufferKind kind, const Names *body)
 {
     const EntryPlan *plan = plan_of(h, e);
     Buffer **found = new_array(h->arena, Buffer *, plan->buffers.n + 1);
     int count = 0;
     for (int i = 0; i < plan->buffers.n; i++)
-        if (plan->buffers.at[i]->kind == kind && text_names(body, plan->buffers.at[i]->name))
+        if (plan->buffers.at[i]->kind == kind && names_hold(body, plan->buffers.at[i]->name))
             found[count++] = plan->buffers.at[i];
     if (kind == BUFFER_PARAM || kind == BUFFER_GRADIENT)
         sort_params(h, found, count);
@@ -117,17 +147,17 @@ static void declare_kind(Host *h, const Entry *e, BufferKind kind, const char *b
         declare(h, e, found[i]);
 }
 
-static void declare_buffers(Host *h, const Entry *e, const char *body)
+static void declare_buffers(Host *h, const Entry *e, const Names *body)
 {
     static const BufferKind order[] = {BUFFER_PARAM,  BUFFER_GRADIENT, BUFFER_SCALE,
                                        BUFFER_OPTION, BUFFER_ARENA,    BUFFER_REPORT};
     for (size_t k = 0; k < sizeof order / sizeof *order; k++)
         declare_kind(h, e, order[k], body);
-    if (text_names(body, "scratch"))
+    if (names_hold(body, "scratch"))
         out_text(h->o, "    const RtScratch scratch = s->scratch;\n");
-    if (text_names(body, "seed"))
+    if (names_hold(body, "seed"))
         out_text(h->o, "    const uint64_t seed = s->seed;\n");
-    if (text_names(body, "step")) {
+    if (names_hold(body, "step")) {
         if (e->kind == ENTRY_TRAIN)
             out_line(h->o, "    const uint64_t step = (uint64_t)s->%s.step;",
                      member(h, e, e->name));
@@ -137,17 +167,17 @@ static void declare_buffers(Host *h, const Entry *e, const char *body)
 }
 
 /* Parameters that nothing below reads. */
-static void void_unused(Host *h, const Entry *e, const char *body)
+static void void_unused(Host *h, const Entry *e, const Names *body)
 {
     int symbols[16];
     int count = entry_symbols(h, e, symbols, 16);
     for (int i = 0; i < count; i++) {
         Str name = host_name(h, h->types->symbol[symbols[i]].name);
-        if (!text_names(body, name))
+        if (!names_hold(body, name))
             out_line(h->o, "    (void)%s;", name);
     }
     for (int i = 0; i < e->inputs.n; i++)
-        if (!text_names(body, input_name(h, e, i)))
+        if (!names_hold(body, input_name(h, e, i)))
             out_line(h->o, "    (void)%s;", input_name(h, e, i));
 }
 
@@ -225,11 +255,13 @@ static const char *launches_text(Host *h, const Entry *e)
 static void print_step(Host *h, const Entry *e)
 {
     const char *body = launches_text(h, e);
+    Names names = names_in(h, body);
+    find_written(plan_of(h, e));
     source_comment(h, e->span);
     out_line(h->o, "static void %s_step(State *s%s)\n{", host_name(h, e->name),
              step_parameters(h, e));
-    declare_buffers(h, e, body);
-    void_unused(h, e, body);
+    declare_buffers(h, e, &names);
+    void_unused(h, e, &names);
     out_text(h->o, "\n");
     out_text(h->o, body);
     if (e->kind == ENTRY_TRAIN)

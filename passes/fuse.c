@@ -784,35 +784,19 @@ static void add_effect(Fuse *f, Node *n, Node **first_update)
 Str fresh_name(Fuse *f, Names *taken, const char *wanted)
 {
     Names *names = f->program->names;
-    Str base = c_name(names, wanted), name = base;
-    /* Where the search for a number ended last time; it says nothing new, it only saves trying. */
-    NameNumber *last = &f->number[((uintptr_t)base >> 4) % NAME_NUMBERS];
-    int number = last->base == base && last->taken == taken ? last->number : 1;
-    for (;; number++) {
-        size_t count = taken->count;
-        if (number > 1)
-            name = intern_printf(names, "%s_%d", base, number);
-        intern(taken, name);
-        if (taken->count > count)
-            break;
-    }
-    *last = (NameNumber){taken, base, number};
-    return name;
+    return take_name(taken, names, c_name(names, wanted), "_");
 }
 
 static Buffer *add_buffer(Fuse *f, BufferKind kind, int index, const Type *type, const char *name)
 {
-    TypeTable *t = &f->program->types;
     Arena *arena = f->program->arena;
     Buffer *b = new (arena, Buffer);
-    const Dim *count = type_count(t, type);
     b->name = fresh_name(f, f->names, name);
     b->kind = kind;
     b->index = index;
     b->type = type;
     b->first = -1;
     b->last = -1;
-    b->bytes = (count ? dim_max(t, count) : 0) * dtype_bytes(type->dtype);
     vec_push(arena, &f->plan->buffers, b);
     return b;
 }
@@ -1043,7 +1027,7 @@ void pass_fuse(Unit *u)
     Names functions, signatures;
     names_init(&functions, u->scratch);
     names_init(&signatures, u->scratch);
-    struct Shared *shared = NULL;
+    Map shared = {.key = NULL};
     for (int i = 0; i < p->entries.n; i++) {
         Names names;
         names_init(&names, u->scratch);
@@ -1054,7 +1038,7 @@ void pass_fuse(Unit *u)
                   .names = &names,
                   .functions = &functions,
                   .signatures = &signatures,
-                  .shared = shared};
+                  .shared = &shared};
         f.plan->entry = f.entry;
         f.made = new_array(u->scratch, Made *, p->params.n + 1);
         f.param_buffer = new_array(u->scratch, Buffer *, p->params.n + 1);
@@ -1065,6 +1049,5 @@ void pass_fuse(Unit *u)
             fuse_segment(&f, f.entry->segment[k]);
         }
         find_lifetimes(f.plan);
-        shared = f.shared;
     }
 }

@@ -3,6 +3,7 @@
 #define AMPC_PASSES_FUSE_H
 #include "passes/index.h"
 #include "passes/plan.h"
+#include "support/map.h"
 
 typedef enum GroupKind {
     GROUP_ELEMENTS, /* element-wise; becomes ROWS when a reduction over its last loops joins */
@@ -40,13 +41,6 @@ typedef struct Made { /* a version of a parameter */
     struct Made *next;
 } Made;
 
-enum { NAME_NUMBERS = 256 };
-typedef struct NameNumber {
-    const Names *taken;
-    Str base;
-    int number;
-} NameNumber;
-
 typedef struct Fuse {
     Unit *u;
     Program *program;
@@ -64,11 +58,10 @@ typedef struct Fuse {
     Made **made;               /* by parameter: the versions that exist, newest first */
     Buffer **param_buffer, **gradient_buffer; /* by parameter */
     Vec(Buffer *) given;                      /* inputs, options and scales */
-    NameNumber number[NAME_NUMBERS];
-    Names *names;          /* of this entry's buffers: names that are taken */
-    Names *functions;      /* names of kernels that are taken */
-    Names *signatures;     /* texts of kernels that exist */
-    struct Shared *shared; /* and the kernels */
+    Names *names;                             /* of this entry's buffers: names that are taken */
+    Names *functions;                         /* names of kernels that are taken */
+    Names *signatures;                        /* texts of kernels that exist */
+    Map *shared;                              /* and the kernels */
 } Fuse;
 
 static inline IndexMaker index_maker(Fuse *f, const Group *g)

@@ -11,6 +11,7 @@
  */
 #include "passes/fuse.h"
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Memo {
@@ -19,12 +20,6 @@ typedef struct Memo {
     Let *value;
     struct Memo *next;
 } Memo;
-
-typedef struct Shared {
-    Str signature;
-    Kernel *kernel;
-    struct Shared *next;
-} Shared;
 
 typedef struct Lower {
     Fuse *f;
@@ -676,9 +671,12 @@ static void count_uses(Kernel *k)
     }
 }
 
-static int span_before(Span a, Span b)
+static int by_place(const void *a, const void *b)
 {
-    return a.file != b.file ? a.file < b.file : a.begin < b.begin;
+    const Span *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 /* The user's lines that the kernel computes, in order, each once. */
@@ -688,12 +686,8 @@ static void sort_spans(Lower *w)
     Span *kept = new_array(w->arena, Span, w->spans.n + 1);
     int lines = 0, last = -1;
     uint32_t file = 0;
-    for (int i = 1; i < w->spans.n; i++)
-        for (int k = i; k > 0 && span_before(w->spans.at[k], w->spans.at[k - 1]); k--) {
-            Span swap = w->spans.at[k];
-            w->spans.at[k] = w->spans.at[k - 1];
-            w->spans.at[k - 1] = swap;
-        }
+    if (w->spans.n)
+        qsort(w->spans.at, (size_t)w->spans.n, sizeof *w->spans.at, by_place);
     for (int i = 0; i < w->spans.n && sources && lines < 64; i++) {
         Span span = w->spans.at[i];
         int line = place_of(sources, span.file, span.begin).line;
@@ -771,14 +765,12 @@ static Kernel *share(Lower *w)
     Fuse *f = w->f;
     Program *p = f->program;
     Str text = intern(f->signatures, kernel_signature(w->k, &p->types, f->u->scratch));
-    for (Shared *s = f->shared; s; s = s->next)
-        if (s->signature == text)
-            return s->kernel;
+    Kernel *same = map_get(f->shared, text);
+    if (same)
+        return same;
     const char *wanted = arena_printf(f->u->scratch, "%s_%s", f->entry->name, main_name(w));
     w->k->name = fresh_name(f, f->functions, wanted);
-    Shared *s = new (f->u->scratch, Shared);
-    *s = (Shared){text, w->k, f->shared};
-    f->shared = s;
+    map_put(f->u->scratch, f->shared, text, w->k);
     vec_push(p->arena, &f->u->plan->kernels, w->k);
     return w->k;
 }

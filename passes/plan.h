@@ -26,6 +26,7 @@ typedef struct Buffer {
     const Type *type; /* type->dtype is the storage type */
     Node *node;       /* whose value it holds; NULL for gradients etc. without one */
     int first, last;  /* ARENA: launches of its first write and last read */
+    int written;      /* by some kernel */
     int64_t offset;   /* ARENA: bytes from the arena's start, set by memplan */
     int64_t bytes;    /* at the symbols' upper bounds */
 } Buffer;
@@ -52,7 +53,7 @@ typedef struct Launch {
     Kernel *kernel;
     Buffer **buffer; /* arguments in the order of the kernel's parameters */
     int buffers;
-    Str *stream;         /* names of the random streams, as many as the kernel takes */
+    Str *stream;          /* names of the random streams, as many as the kernel takes */
     Product *product;     /* PRODUCT */
     Optimizer *optimizer; /* UPDATE */
     Node *update;         /* UPDATE: the first of its UPDATE nodes (scaler, clip) */

@@ -12,6 +12,15 @@ void sources_init(Sources *s, Arena *arena)
     *s = (Sources){.arena = arena};
 }
 
+/* Newlines in the bytes [from, to) of the text. */
+static int count_newlines(const Source *source, size_t from, size_t to)
+{
+    int count = 0;
+    for (size_t i = from; i < to; i++)
+        count += source->text[i] == '\n';
+    return count;
+}
+
 /* Like source_add, for text that is already in the arena. */
 static Source *add(Sources *s, const char *path, const char *text, size_t size)
 {
@@ -21,6 +30,11 @@ static Source *add(Sources *s, const char *path, const char *text, size_t size)
                        .size = size,
                        .index = s->count,
                        .first_line = 1};
+    size_t blocks = size / SOURCE_BLOCK;
+    source->newlines = new_array(s->arena, int, blocks + 1);
+    for (size_t i = 0; i < blocks; i++)
+        source->newlines[i + 1] =
+            source->newlines[i] + count_newlines(source, i * SOURCE_BLOCK, (i + 1) * SOURCE_BLOCK);
     if (s->count == s->room)
         s->files = vec_grow(s->arena, s->files, s->count, &s->room, sizeof *s->files);
     return s->files[s->count++] = source;
@@ -134,11 +148,10 @@ Place place_of(const Sources *s, uint32_t file, uint32_t offset)
     if (!source)
         return (Place){.path = NULL};
     Place place = {.path = source->path, .line = source->first_line, .column = 1};
-    size_t length;
-    const char *line = source_line(source, offset, &length);
-    for (const char *p = source->text; p < line; p++)
-        place.line += *p == '\n';
-    for (const char *p = line; p < source->text + offset && p < source->text + source->size; p++)
+    size_t length, end = offset < source->size ? offset : source->size;
+    size_t block = end / SOURCE_BLOCK;
+    place.line += source->newlines[block] + count_newlines(source, block * SOURCE_BLOCK, end);
+    for (const char *p = source_line(source, offset, &length); p < source->text + end; p++)
         place.column += (*p & 0xc0) != 0x80;
     return place;
 }

@@ -5,7 +5,10 @@
 #include "support/arena.h"
 #include "support/str.h"
 
-enum { SOURCE_MAX = 16 << 20 }; /* bytes of one file; larger ones are refused */
+enum {
+    SOURCE_MAX = 16 << 20, /* bytes of one file; larger ones are refused */
+    SOURCE_BLOCK = 1024
+};
 
 typedef struct Source {
     const char *path; /* as the user gave it */
@@ -13,6 +16,8 @@ typedef struct Source {
     size_t size;
     int index;      /* in Sources */
     int first_line; /* number of the text's first line: more than 1 for parts after a // ----- line */
+    int *
+        newlines; /* before each SOURCE_BLOCK bytes, so that a line is found without counting all */
 } Source;
 
 typedef struct Span {

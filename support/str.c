@@ -9,6 +9,7 @@ void names_init(Names *names, Arena *arena)
 {
     *names = (Names){.arena = arena, .size = 256};
     names->slots = new_array(arena, Str, names->size);
+    names->number = new_array(arena, int, names->size);
 }
 
 static uint64_t fnv1a(const char *text, size_t bytes)
@@ -20,35 +21,46 @@ static uint64_t fnv1a(const char *text, size_t bytes)
 }
 
 /* The slot that holds the text, or the free one where it belongs. */
-static Str *find_slot(const Names *names, const char *text, size_t bytes)
+static size_t find_slot(const Names *names, const char *text, size_t bytes)
 {
     size_t i = fnv1a(text, bytes) & (names->size - 1);
     while (names->slots[i] &&
            (strncmp(names->slots[i], text, bytes) != 0 || names->slots[i][bytes] != '\0'))
         i = (i + 1) & (names->size - 1);
-    return &names->slots[i];
+    return i;
 }
 
 static void grow(Names *names)
 {
     Names larger = {.arena = names->arena, .size = 2 * names->size, .count = names->count};
     larger.slots = new_array(names->arena, Str, larger.size);
+    larger.number = new_array(names->arena, int, larger.size);
     for (size_t i = 0; i < names->size; i++)
-        if (names->slots[i])
-            *find_slot(&larger, names->slots[i], strlen(names->slots[i])) = names->slots[i];
+        if (names->slots[i]) {
+            size_t to = find_slot(&larger, names->slots[i], strlen(names->slots[i]));
+            larger.slots[to] = names->slots[i];
+            larger.number[to] = names->number[i];
+        }
     *names = larger;
+}
+
+/* The slot of the text, which is there afterwards. */
+static size_t add(Names *names, const char *text, size_t bytes)
+{
+    if (2 * names->count >= names->size)
+        grow(names);
+    size_t i = find_slot(names, text, bytes);
+    if (!names->slots[i]) {
+        names->slots[i] = arena_copy(names->arena, text, bytes);
+        names->count++;
+    }
+    return i;
 }
 
 Str intern_n(Names *names, const char *text, size_t bytes)
 {
-    if (2 * names->count >= names->size)
-        grow(names);
-    Str *slot = find_slot(names, text, bytes);
-    if (!*slot) {
-        *slot = arena_copy(names->arena, text, bytes);
-        names->count++;
-    }
-    return *slot;
+    size_t i = add(names, text, bytes); /* may replace the slots */
+    return names->slots[i];
 }
 
 Str intern(Names *names, const char *text)
@@ -62,6 +74,24 @@ Str intern_printf(Names *names, const char *format, ...)
     va_start(args, format);
     Str name = intern(names, arena_vprintf(names->arena, format, args));
     va_end(args);
+    return name;
+}
+
+int names_hold(const Names *names, const char *text)
+{
+    return names->slots[find_slot(names, text, strlen(text))] != NULL;
+}
+
+Str take_name(Names *taken, Names *names, Str base, const char *between)
+{
+    size_t count = taken->count, slot = add(taken, base, strlen(base));
+    Str name = base;
+    int i = taken->number[slot] < 2 ? 2 : taken->number[slot];
+    while (taken->count == count) {
+        name = intern_printf(names, "%s%s%d", base, between, i++);
+        intern(taken, name);
+    }
+    taken->number[find_slot(taken, base, strlen(base))] = i; /* the table may have grown */
     return name;
 }
 

@@ -35,6 +35,24 @@ static void places(void)
     CHECK(source_of(&sources, (Span){99, 0, 0}) == NULL);
 }
 
+/* Lines of a text of many blocks are those that counting gives. */
+static void far_places(void)
+{
+    enum { SIZE = 5 * SOURCE_BLOCK };
+    char text[SIZE + 1];
+    for (int i = 0; i < SIZE; i++)
+        text[i] = i % 37 == 36 || i % SOURCE_BLOCK == 0 ? '\n' : 'a';
+    text[SIZE] = '\0';
+    Source *s = source_add(&sources, "far.amp", text, SIZE);
+    int line = 1, column = 1, right = 1;
+    for (int i = 0; i <= SIZE; i++) {
+        right &= is_place(s, (uint32_t)i, line, column);
+        line += text[i] == '\n';
+        column = text[i] == '\n' ? 1 : column + 1;
+    }
+    CHECK(right);
+}
+
 static void joins(void)
 {
     Span joined = span_join((Span){1, 4, 6}, (Span){1, 9, 12});
@@ -83,6 +101,7 @@ int main(void)
 {
     sources_init(&sources, &arena);
     places();
+    far_places();
     joins();
     splits();
     reading();

@@ -26,6 +26,29 @@ static void interning(void)
     arena_free(&a);
 }
 
+/* Names that are asked for again and again get the numbers that trying all from 2 would give. */
+static void taking(void)
+{
+    Arena a = {0};
+    Names all, taken;
+    names_init(&all, &a);
+    names_init(&taken, &a);
+    Str x = intern(&all, "x");
+    intern(&taken, "x_3"); /* somebody's own */
+    CHECK(!names_hold(&taken, "x"));
+    CHECK(take_name(&taken, &all, x, "_") == x);
+    CHECK(names_hold(&taken, "x"));
+    CHECK(take_name(&taken, &all, x, "_") == intern(&all, "x_2"));
+    CHECK(take_name(&taken, &all, x, "_") == intern(&all, "x_4"));
+    CHECK(take_name(&taken, &all, intern(&all, "x_4"), "_") == intern(&all, "x_4_2"));
+    size_t before = all.count;
+    for (int i = 5; i < 2000; i++)
+        take_name(&taken, &all, x, "_");
+    CHECK_EQ(all.count - before, 1995); /* none was tried in vain */
+    CHECK(take_name(&taken, &all, x, "_") == intern(&all, "x_2000"));
+    arena_free(&a);
+}
+
 static int length_of(const char *text, size_t bytes)
 {
     uint32_t code_point;
@@ -103,6 +126,7 @@ static void globs(void)
 int main(void)
 {
     interning();
+    taking();
     utf8();
     nearest();
     globs();
