@@ -11,8 +11,10 @@
  */
 #include "passes/memplan.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum { ALIGN = 64 };
+#define BYTES_MAX ((int64_t)1 << 46) /* of a value, and of all that an entry has at once */
 
 static int64_t rounded_up(int64_t bytes)
 {
@@ -77,49 +79,83 @@ static int larger_first(const void *x, const void *y)
     return a->first != b->first ? a->first - b->first : a->index - b->index;
 }
 
-static int overlap(const Buffer *a, const Buffer *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
+typedef struct Held { /* bytes that a buffer placed before holds */
+    int64_t offset, end;
+    int first, last;
+} Held;
 
-/* The lowest offset at which b meets none of the buffers placed before it. */
-static int64_t lowest_place(const Buffer *b, Buffer *const *placed, int count)
+/* The lowest offset at which b meets none of the held bytes, sorted by offset, all its life. */
+static int64_t lowest_offset(const Buffer *b, const Held *held, int count)
 {
     int64_t offset = 0;
-    for (int moved = 1; moved;) {
-        moved = 0;
-        for (int i = 0; i < count; i++) {
-            const Buffer *p = placed[i];
-            int64_t end = p->offset + rounded_up(p->bytes);
-            if (overlap(b, p) && offset < end && p->offset < offset + b->bytes) {
-                offset = end;
-                moved = 1;
-            }
-        }
+    for (int i = 0; i < count; i++) {
+        const Held *p = &held[i];
+        if (b->first > p->last || p->first > b->last || p->end <= offset)
+            continue;
+        if (p->offset >= offset + b->bytes)
+            break;
+        offset = p->end;
     }
     return offset;
+}
+
+/* Adds the bytes of b behind the last that begins at its offset or below. */
+static void add_held(Held *held, int count, const Buffer *b)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (held[middle].offset <= b->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(&held[low + 1], &held[low], sizeof *held * (size_t)(count - low));
+    held[low] = (Held){b->offset, b->offset + rounded_up(b->bytes), b->first, b->last};
+}
+
+/* Sets the bytes of b; 0 with an error when they are too many. */
+static int measure(Unit *u, Buffer *b)
+{
+    TypeTable *t = &u->program->types;
+    const Dim *count = type_count(t, b->type);
+    int64_t elements = count ? dim_max(t, count) : -1;
+    if (elements < 0 || elements > BYTES_MAX / dtype_bytes(b->type->dtype)) {
+        error_at(u->program->diags, CODE_LIMIT, b->node ? b->node->span : (Span){.file = 0},
+                 "'%s' %s is larger than ampc accepts", b->name, type_text(t, b->type, u->scratch));
+        return 0;
+    }
+    b->bytes = elements * dtype_bytes(b->type->dtype);
+    return 1;
 }
 
 static void place(Unit *u, EntryPlan *e)
 {
     Buffer **placed = new_array(u->scratch, Buffer *, e->buffers.n + 1);
+    Held *held = new_array(u->scratch, Held, e->buffers.n + 1);
     int count = 0;
     for (int i = 0; i < e->buffers.n; i++) {
         Buffer *b = e->buffers.at[i];
         if (!is_placed(b))
             continue;
-        b->bytes = dim_max(&u->program->types, type_count(&u->program->types, b->type)) *
-                   dtype_bytes(b->type->dtype);
+        if (!measure(u, b))
+            return;
         b->index = i;
         placed[count++] = b;
     }
     qsort(placed, (size_t)count, sizeof *placed, larger_first);
     e->arena_bytes = 0;
     for (int i = 0; i < count; i++) {
-        placed[i]->offset = lowest_place(placed[i], placed, i);
+        placed[i]->offset = lowest_offset(placed[i], held, i);
+        add_held(held, i, placed[i]);
         int64_t end = placed[i]->offset + rounded_up(placed[i]->bytes);
         if (end > e->arena_bytes)
             e->arena_bytes = end;
+        if (end > BYTES_MAX) {
+            error_at(u->program->diags, CODE_LIMIT, e->entry->span,
+                     "the values of '%s' need more memory than ampc accepts", e->entry->name);
+            return;
+        }
     }
 }
 
