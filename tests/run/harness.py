@@ -27,7 +27,7 @@ BASE_FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror
 
 def sh(command, cwd=None, env=None, stdin=None):
     """Runs a command; (status, standard output, standard error)."""
-    environment = dict(os.environ, **(env or {}))
+    environment = dict(os.environ, OMP_WAIT_POLICY="passive", **(env or {}))  # threads wait without spinning
     done = subprocess.run(command, cwd=cwd, env=environment, input=stdin, capture_output=True, timeout=TIMEOUT)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
