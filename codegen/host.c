@@ -241,6 +241,8 @@ const char *program_stem(const Host *h)
 {
     const char *path = h->program->source_name, *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    if (*path == '<') /* standard input has no name that a file could have */
+        return "program";
     return arena_copy(h->arena, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
