@@ -287,7 +287,6 @@ static void assign(Elab *e, const NameRef *target, Value v)
                                   a_word(e, d->item->kind));
         if (report)
             note_at(report, d->item->name_span, "it is declared here");
-        return;
     }
     bind_name(e, target->name, v, target->span);
     name_value(e, v, target->name);
