@@ -25,7 +25,10 @@
 #include "rt_options.h"
 #include "rt_progress.h"
 #include "rt_signal.h"
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { RT_RUN_OPTIONS = 96, RT_RUN_SCALERS = 16, RT_MAX_SKIPS = 50 };
@@ -335,6 +338,8 @@ RT_FN int rt_run_close(RtRun *r, int status)
     rt_progress_clear(&r->progress);
     if (!status)
         status = rt_log_close(&r->log);
+    if (fflush(stdout) && !status && errno != EBADF) /* closed on purpose */
+        status = rt_fail(RT_SYSTEM, "cannot write to standard output: %s", strerror(errno));
     if (status)
         fprintf(stderr, "%s: %s\n", r->name, rt_error_text());
     rt_log_close(&r->log);
