@@ -689,8 +689,7 @@ static void parse_source(Reader *r)
         return;
     }
     text[bytes] = '\0';
-    r->files.at[file]->text = text;
-    r->files.at[file]->size = bytes;
+    source_set_text(r->program->diags->sources, r->files.at[file], text, bytes);
     next_token(r);
 }
 

@@ -21,20 +21,24 @@ static int count_newlines(const Source *source, size_t from, size_t to)
     return count;
 }
 
-/* Like source_add, for text that is already in the arena. */
-static Source *add(Sources *s, const char *path, const char *text, size_t size)
+void source_set_text(Sources *s, Source *source, const char *text, size_t size)
 {
-    Source *source = new (s->arena, Source);
-    *source = (Source){.path = arena_copy(s->arena, path, strlen(path)),
-                       .text = text,
-                       .size = size,
-                       .index = s->count,
-                       .first_line = 1};
     size_t blocks = size / SOURCE_BLOCK;
+    source->text = text;
+    source->size = size;
     source->newlines = new_array(s->arena, int, blocks + 1);
     for (size_t i = 0; i < blocks; i++)
         source->newlines[i + 1] =
             source->newlines[i] + count_newlines(source, i * SOURCE_BLOCK, (i + 1) * SOURCE_BLOCK);
+}
+
+/* Like source_add, for text that is already in the arena. */
+static Source *add(Sources *s, const char *path, const char *text, size_t size)
+{
+    Source *source = new (s->arena, Source);
+    *source = (Source){
+        .path = arena_copy(s->arena, path, strlen(path)), .index = s->count, .first_line = 1};
+    source_set_text(s, source, text, size);
     if (s->count == s->room)
         s->files = vec_grow(s->arena, s->files, s->count, &s->room, sizeof *s->files);
     return s->files[s->count++] = source;

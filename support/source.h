@@ -39,6 +39,8 @@ typedef struct Place {
 void sources_init(Sources *s, Arena *arena);
 Source *source_add(Sources *s, const char *path, const char *text,
                    size_t size); /* copies the text */
+/* Gives a source another text, which stays where it is. */
+void source_set_text(Sources *s, Source *source, const char *text, size_t size);
 Source *source_read(Sources *s, const char *path,
                     const char **why); /* "-": standard input; NULL: see why */
 /* Adds each part of `whole` between lines that begin with "// -----" as a source of its own; *parts
