@@ -187,7 +187,8 @@ infer run(x: f32[N, 8]; N: int in 1 .. 4) -> (y: f32[N, 4]) { return net(x); }
             self.assertNotRegex(text, r"cast\(|: b?f16")
         body = [re.sub(r"^ampc-ir.*\n", "", text) for text in texts.values()]
         self.assertEqual(body[0], body[1])
-        ops = [re.findall(r"= (\w+)\(", must([AMPC, self.text, "-O0", "--emit=ir:" + stage])) for stage in ("infer", "cast")]
+        ops = [re.findall(r"= (\w+)\(", must([AMPC, self.text, "-O0", "--emit=ir:" + stage]))
+               for stage in ("infer", "cast")]
         self.assertEqual([op for op in ops[0] if op not in ("enter", "leave")], ops[1])
 
     def test_G9_bytes_and_types_by_level(self):

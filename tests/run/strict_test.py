@@ -10,7 +10,7 @@ import os
 import random
 
 import numpy
-from harness import INTERPRET, Case, Program, differences, main, must, read_safetensors, read_tsv
+from harness import INTERPRET, Case, main, must, read_safetensors, read_tsv
 
 STEPS = 12
 
@@ -67,7 +67,8 @@ OPTIMIZERS = {
     "sgd": "sgd(net, lr = 0.1)",
     "nesterov": "sgd(net, lr = linear(0.1, warmup = 4), momentum = 0.9, nesterov = true, weight_decay = 0.01)",
     "adam": "adam(net, lr = cosine(0.01, warmup = 3, floor = 0.1))",
-    "groups": 'adamw(net, lr = 0.01) { group "*.bias", "gain": weight_decay = 0, lr = 0.02; group "*": weight_decay = 0.1; }',
+    "groups": 'adamw(net, lr = 0.01) { group "*.bias", "gain": weight_decay = 0, lr = 0.02; '
+    'group "*": weight_decay = 0.1; }',
     "rmsprop": "rmsprop(net, lr = step(0.01, every = 5, factor = 0.5), momentum = 0.3)",
     "lamb": "lamb(net, lr = 0.02)",
 }
@@ -131,7 +132,9 @@ def data():
     return {"rows.csv": [list(r) + [int(k)] for r, k in zip(x, y)], "rows.npy": t.astype(numpy.int32)}
 
 
-class Strict(Case):
+class Interpreted(Case):
+    """A case that runs the interpreter beside the program."""
+
     def interpret(self, source, directory, *arguments):
         out = os.path.join(directory, "expected")
         must([INTERPRET, source[:-2] + ".amp", *arguments, "--out=" + out], directory)
@@ -147,10 +150,12 @@ class Strict(Case):
         self.same(run.checkpoint(), state, "%s %s" % (source, arguments))
         return run
 
-    def combination(self, c, **how):
+    def combination(self, c):
         source = self.emit(model_text(c), "--rounding=strict", *flags(c))
         return source, flags(c) + ["--steps=%d" % STEPS]
 
+
+class Strict(Interpreted):
     def test_all_pairs_of_choices_equal_the_interpreter(self):
         for c in covering():
             with self.subTest(**c):
@@ -194,13 +199,14 @@ class Strict(Case):
 DIGITS = "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz"
 
 
-class RealData(Strict):
+class RealData(Interpreted):
     """The example itself, on the real file, and IDX files like those of MNIST."""
 
     def test_digits(self):
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../frontend/examples/digits.amp")
         with open(path) as f:
-            text = f.read().replace("every 5 epochs keep 2", "every 12 steps").replace("epochs = rounds", "steps = rounds")
+            text = f.read().replace("every 5 epochs keep 2", "every 12 steps")
+        text = text.replace("epochs = rounds", "steps = rounds")
         for level, half in ("O1", "bf16"), ("O2", "f16"):
             source = self.emit(text, "-" + level, "--half=" + half, "-D", "HIDDEN=32", "--rounding=strict")
             run = self.compile(source).run("--rounds", STEPS)
@@ -226,7 +232,8 @@ train fit(x: float[N, 1, 5, 4], y: i32[N]) on images.train {
         program = self.compile(source)
         run = program.run(status=None, log=False)  # makes the folder
         for part, rows in ("train", 40), ("t10k", 10):
-            for name, a in ("images-idx3-ubyte", rng.randint(0, 256, (rows, 5, 4))), ("labels-idx1-ubyte", rng.randint(0, 3, rows)):
+            images, labels = rng.randint(0, 256, (rows, 5, 4)), rng.randint(0, 3, rows)
+            for name, a in ("images-idx3-ubyte", images), ("labels-idx1-ubyte", labels):
                 head = bytes([0, 0, 8, a.ndim]) + b"".join(int(n).to_bytes(4, "big") for n in a.shape)
                 with open(os.path.join(run.directory, part + "-" + name), "wb") as f:
                     f.write(head + a.astype(numpy.uint8).tobytes())
