@@ -99,7 +99,7 @@ static int is_simple(const char *text)
     return !*text;
 }
 
-const char *affine_text(KernelPrinter *p, const Affine *at)
+static const char *affine_text(KernelPrinter *p, const Affine *at)
 {
     Out o;
     int64_t value;
@@ -450,7 +450,7 @@ static const char *wanted_name(KernelPrinter *p, const Let *e)
     return name;
 }
 
-void declare_let(KernelPrinter *p, Let *e)
+static void declare_let(KernelPrinter *p, Let *e)
 {
     const char *text = let_text(p, e);
     Str name = local_name(p, wanted_name(p, e));

@@ -23,13 +23,11 @@ void print_line(Out *o, const char *format, ...) __attribute__((format(printf, 2
 Str local_name(KernelPrinter *p, const char *wanted);
 const char *dim_factor(KernelPrinter *p, const Dim *d); /* in parentheses if it is a sum */
 const char *dim_plain(KernelPrinter *p, const Dim *d);
-const char *affine_text(KernelPrinter *p, const Affine *at);
 
 /* Do these phases use the index of the loop? */
 int reads_loop(const Kernel *k, int first, int last, int loop);
 /* Decides which values get a name; before anything is printed. */
 void name_lets(const Kernel *k);
-void declare_let(KernelPrinter *p, Let *e);
 /* Declares what has to be declared of this phase. `which`: only values that depend (1) or do not depend (0) on the
  * parts of `mask`; mask 0: all. */
 void print_lets(KernelPrinter *p, int phase, int mask, int which);

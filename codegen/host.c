@@ -110,7 +110,7 @@ const char *string_c(Host *h, Str text)
 
 /* ---- numbers that the program computes ---- */
 
-int scalar_is_int(const Host *h, const Scalar *s)
+static int scalar_is_int(const Host *h, const Scalar *s)
 {
     switch (s->kind) {
     case S_INT:
@@ -251,22 +251,6 @@ Entry *first_train(const Host *h)
     for (int i = 0; i < h->program->entries.n; i++)
         if (h->program->entries.at[i]->kind == ENTRY_TRAIN)
             return h->program->entries.at[i];
-    return NULL;
-}
-
-Scaler *find_scaler(const Host *h, Str name)
-{
-    for (int i = 0; i < h->program->scalers.n; i++)
-        if (h->program->scalers.at[i]->name == name)
-            return h->program->scalers.at[i];
-    return NULL;
-}
-
-Optimizer *find_optimizer(const Host *h, Str name)
-{
-    for (int i = 0; i < h->program->optimizers.n; i++)
-        if (h->program->optimizers.at[i]->name == name)
-            return h->program->optimizers.at[i];
     return NULL;
 }
 

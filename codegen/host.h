@@ -84,7 +84,6 @@ Str host_constant(Host *h, const char *name);   /* valid in C, in capitals */
 const char *c_type(const Host *h, DType dtype); /* "uint16_t" */
 const char *convert(Host *h, const char *template_text, const char *value); /* a dialect's cell */
 const char *string_c(Host *h, Str text);                                    /* "\"…\"" */
-int scalar_is_int(const Host *h, const Scalar *s);
 const char *scalar_c(Host *h, const Scalar *s);    /* C expression; options are s->option.NAME */
 const char *real_c(Host *h, const Scalar *s);      /* the same as a double */
 const char *int_c(Host *h, const Scalar *s);       /* as an int64_t */
@@ -96,8 +95,6 @@ int is_checked(const Host *h, const Optimizer *o); /* can its update be skipped?
 Entry *first_train(const Host *h);
 int is_emitted(const Host *h, const Entry *e); /* a program runs only what has a dataset */
 const char *program_stem(const Host *h);       /* "digits" of "path/digits.amp" */
-Scaler *find_scaler(const Host *h, Str name);  /* NULL for "" */
-Optimizer *find_optimizer(const Host *h, Str name);
 static inline EntryPlan *plan_of(const Host *h, const Entry *e)
 {
     return &h->plan->entry[e->index];

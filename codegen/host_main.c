@@ -305,7 +305,7 @@ static const char *scale_c(Host *h, const Entry *e)
     for (int i = 0; i < plan->launches.n; i++) {
         const Launch *l = plan->launches.at[i];
         const Scaler *x =
-            l->kind == LAUNCH_UPDATE ? find_scaler(h, l->update->attrs->at[1].s) : NULL;
+            l->kind == LAUNCH_UPDATE ? program_scaler(h->program, l->update->attrs->at[1].s) : NULL;
         if (x && x->dynamic)
             return arena_printf(h->arena, "(double)s->%s.scale", scaler_member(h, x));
     }

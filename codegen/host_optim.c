@@ -29,7 +29,7 @@ int update_takes_scale(const Host *h, const Optimizer *o)
     for (int i = 0; i < plan->launches.n; i++) {
         const Launch *l = plan->launches.at[i];
         const Scaler *s =
-            l->kind == LAUNCH_UPDATE ? find_scaler(h, l->update->attrs->at[1].s) : NULL;
+            l->kind == LAUNCH_UPDATE ? program_scaler(h->program, l->update->attrs->at[1].s) : NULL;
         if (s && l->optimizer == o && (s->dynamic || s->init < 1 || s->init > 1))
             return 1;
     }

@@ -142,7 +142,8 @@ int is_scaler_used(const Host *h, const Scaler *s)
         const EntryPlan *e = &h->plan->entry[i];
         for (int k = 0; k < e->launches.n; k++) {
             const Launch *l = e->launches.at[k];
-            if (l->kind == LAUNCH_UPDATE && find_scaler(h, l->update->attrs->at[1].s) == s)
+            if (l->kind == LAUNCH_UPDATE &&
+                program_scaler(h->program, l->update->attrs->at[1].s) == s)
                 return 1;
         }
         for (int k = 0; k < e->buffers.n; k++)

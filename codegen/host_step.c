@@ -187,7 +187,7 @@ static void print_update_launch(Host *h, const Launch *l)
 {
     const Optimizer *o = l->optimizer;
     Str name = member(h, o, o->name);
-    const Scaler *scaler = find_scaler(h, l->update->attrs->at[1].s);
+    const Scaler *scaler = program_scaler(h->program, l->update->attrs->at[1].s);
     const char *call =
         scaler && update_takes_scale(h, o)
             ? arena_printf(h->arena, "%s_update(s, s->%s.scale)", name, scaler_member(h, scaler))
@@ -206,7 +206,7 @@ static const char *skipped_c(Host *h, const EntryPlan *plan, const Scaler *scale
     for (int i = 0; i < plan->launches.n; i++) {
         const Launch *l = plan->launches.at[i];
         if (l->kind != LAUNCH_UPDATE || !is_checked(h, l->optimizer) ||
-            (scaler && find_scaler(h, l->update->attrs->at[1].s) != scaler))
+            (scaler && program_scaler(h->program, l->update->attrs->at[1].s) != scaler))
             continue;
         out_printf(&o, "%s!%s_taken", o.size ? " || " : "",
                    member(h, l->optimizer, l->optimizer->name));

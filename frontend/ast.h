@@ -54,19 +54,19 @@ typedef struct Call {
 /* --- expressions --- */
 
 typedef enum ElementType { /* spelled as written, see scalar_spelling */
-                      SCALAR_NONE,
-                      SCALAR_FLOAT, /* the level decides */
-                      SCALAR_HALF,
-                      SCALAR_F16,
-                      SCALAR_BF16,
-                      SCALAR_F32,
-                      SCALAR_F64,
-                      SCALAR_I8,
-                      SCALAR_U8,
-                      SCALAR_I16,
-                      SCALAR_I32,
-                      SCALAR_I64,
-                      SCALAR_BOOL
+                           SCALAR_NONE,
+                           SCALAR_FLOAT, /* the level decides */
+                           SCALAR_HALF,
+                           SCALAR_F16,
+                           SCALAR_BF16,
+                           SCALAR_F32,
+                           SCALAR_F64,
+                           SCALAR_I8,
+                           SCALAR_U8,
+                           SCALAR_I16,
+                           SCALAR_I32,
+                           SCALAR_I64,
+                           SCALAR_BOOL
 } ElementType;
 
 typedef enum Operator {
@@ -397,7 +397,6 @@ typedef struct Ast {
 const char *scalar_spelling(ElementType scalar);
 const char *operator_spelling(Operator operator);
 const char *value_type_spelling(ValueType type);
-const char *policy_spelling(Policy policy);
 const char *item_word(ItemKind kind); /* "model", "extern op", "amp" … */
 
 /* Writes the program in canonical form: what it prints parses to the same tree, and prints the same. */

@@ -41,11 +41,6 @@ const char *value_type_spelling(ValueType type)
     return value_types[type];
 }
 
-const char *policy_spelling(Policy policy)
-{
-    return policies[policy];
-}
-
 const char *item_word(ItemKind kind)
 {
     return item_words[kind];

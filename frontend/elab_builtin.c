@@ -24,7 +24,7 @@ static bool axis_of(Elab *e, Value v, Span span, const char *what, int rank, int
 }
 
 /* The attribute as an axis; absent: the default that *axis holds, counted like it. */
-bool site_axis(Elab *e, Site *s, Slot *slot, int rank, int *axis)
+static bool site_axis(Elab *e, Site *s, Slot *slot, int rank, int *axis)
 {
     Value v = slot->given ? slot_value(e, slot) : value_int(*axis);
     return axis_of(e, v, slot->given ? slot->span : s->span, slot_what(e, s, slot), rank, axis);

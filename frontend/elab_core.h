@@ -351,11 +351,9 @@ Node *mark_pinned(Node *n);
 void note_operands(Elab *e, int errors, Node *const *in, int n);
 const char *giver_of(const Expr *x); /* the name of what gives the value: "fc1" */
 Node *site_tensor(Elab *e, Site *s, int i, DType peer); /* the i-th positional argument */
-bool site_axis(Elab *e, Site *s, Slot *slot, int rank, int *axis);
 Node *one_hot_mask(Elab *e, Node *index, const Dim *classes);
 void limit_classes(Elab *e, const Node *index, const Dim *classes);
 Node *to_real(Node *x);
-int64_t last_axis(const Node *x);
 
 /* --- statements (elab_stmt.c) --- */
 

@@ -9,7 +9,7 @@
 #include "frontend/builtin.def"
 #undef BUILTIN
 
-int64_t last_axis(const Node *x)
+static int64_t last_axis(const Node *x)
 {
     return x->type->rank - 1;
 }

@@ -371,15 +371,6 @@ Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param, in
     return append(&fresh);
 }
 
-void graph_count_uses(Graph *g)
-{
-    for (Node *n = g->first; n; n = n->next)
-        n->uses = 0;
-    for (Node *n = g->first; n; n = n->next)
-        for (int i = 0; i < n->nin; i++)
-            n->in[i]->uses++;
-}
-
 Program *program_make(Arena *arena, Names *names, Diags *diags)
 {
     Program *p = new (arena, Program);
@@ -388,4 +379,20 @@ Program *program_make(Arena *arena, Names *names, Diags *diags)
     p->diags = diags;
     types_init(&p->types, arena);
     return p;
+}
+
+Optimizer *program_optimizer(const Program *p, Str name)
+{
+    for (int i = 0; i < p->optimizers.n; i++)
+        if (p->optimizers.at[i]->name == name)
+            return p->optimizers.at[i];
+    return NULL;
+}
+
+Scaler *program_scaler(const Program *p, Str name)
+{
+    for (int i = 0; i < p->scalers.n; i++)
+        if (p->scalers.at[i]->name == name)
+            return p->scalers.at[i];
+    return NULL;
 }

@@ -59,7 +59,6 @@ struct Node {
     unsigned char pinned; /* the user fixed the type: f32 and friends, not float */
     unsigned char mark;   /* free for the pass that runs; zero before and after */
     int id;               /* position in the graph, from 0 */
-    int uses;             /* kept by graph_count_uses */
     Node *next;
     Node *chain;         /* next in the same bucket of the table of equal nodes */
     struct Node *mapped; /* rewrite: the node of the new graph */
@@ -98,7 +97,6 @@ Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param,
 /* Appends the node as it is, neither folded nor shared: what IR text says stays. */
 Node *graph_append(const Node *fresh);
 Node *error_node(void);
-void graph_count_uses(Graph *g);
 void graph_sweep(Graph *g); /* drops what no effect needs */
 
 /* Attributes: values in the order of the row. */

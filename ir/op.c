@@ -96,7 +96,7 @@ int op_find(const char *spelling)
     return -1;
 }
 
-const char *policy_name(Policy policy)
+static const char *policy_name(Policy policy)
 {
     static const char *const names[] = {"half", "float", "promote", "keep", "banned"};
     return names[policy];

@@ -69,8 +69,7 @@ typedef struct OpInfo {
 
 const OpInfo *op_info(Op op);
 int op_find(const char *spelling); /* -1 if there is none */
-const char *policy_name(Policy policy);
-void ops_list(Out *o); /* --list-ops */
+void ops_list(Out *o);             /* --list-ops */
 static inline int op_is(Op op, int flag)
 {
     return (op_info(op)->flags & flag) != 0;

@@ -8,22 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-Optimizer *find_optimizer_named(Program *p, Str name)
-{
-    for (int i = 0; i < p->optimizers.n; i++)
-        if (p->optimizers.at[i]->name == name)
-            return p->optimizers.at[i];
-    return NULL;
-}
-
-Scaler *find_scaler_named(Program *p, Str name)
-{
-    for (int i = 0; i < p->scalers.n; i++)
-        if (p->scalers.at[i]->name == name)
-            return p->scalers.at[i];
-    return NULL;
-}
-
 /* ---- scalars ---- */
 
 static Scalar *parse_scalar(Reader *r);
@@ -466,7 +450,7 @@ static void parse_param(Reader *r, int is_buffer)
         } else if (take_keyword(r, "optimizer")) {
             need_mark(r, "=");
             Str name = need_name(r);
-            x->optimizer = find_optimizer_named(r->program, name);
+            x->optimizer = program_optimizer(r->program, name);
             if (!x->optimizer)
                 fail_at(r, at, "there is no optimizer '%s'", name);
         } else if (!take_field(r, param_fields, x)) {
@@ -579,7 +563,7 @@ static void parse_entry_words(Reader *r, Entry *e)
             need_mark(r, "[");
             do {
                 Str name = need_name(r);
-                Optimizer *opt = find_optimizer_named(r->program, name);
+                Optimizer *opt = program_optimizer(r->program, name);
                 if (!opt) {
                     fail_at(r, at, "there is no optimizer '%s'", name);
                     return;
@@ -592,7 +576,7 @@ static void parse_entry_words(Reader *r, Entry *e)
             need_mark(r, "[");
             do {
                 Str name = need_name(r);
-                Scaler *scaler = find_scaler_named(r->program, name);
+                Scaler *scaler = program_scaler(r->program, name);
                 if (!scaler) {
                     fail_at(r, at, "there is no scaler '%s'", name);
                     return;

@@ -5,7 +5,7 @@
 #include "passes/optim.h"
 #include <string.h>
 
-const char *stage_name(Stage stage)
+static const char *stage_name(Stage stage)
 {
     static const char *const names[] = {"parsed",  "typed",    "casted",  "differentiated",
                                         "cleaned", "mastered", "stepped", "expanded",
@@ -13,7 +13,7 @@ const char *stage_name(Stage stage)
     return names[stage];
 }
 
-const char *init_name(InitKind kind)
+static const char *init_name(InitKind kind)
 {
     static const char *const names[] = {"zeros",  "ones",       "constant", "uniform",
                                         "normal", "orthogonal", "eye"};

@@ -218,12 +218,13 @@ typedef struct Properties {
 
 /* What `amp { }` of the main file says, unresolved. A setting that was not given has span.file 0. */
 typedef struct AmpSetting {
-    Str word;      /* O2, bf16, f32 … as written; "true", "false"; "dynamic"; NULL: a number */
+    Str word; /* O2, bf16, f32 … as written; "true", "false"; "dynamic"; NULL: a number */
     double number;
     Span span;
 } AmpSetting;
 typedef struct AmpBlock {
-    AmpSetting level, half, cast_model_type, keep_batchnorm_fp32, master_weights, loss_scale, policy, rounding;
+    AmpSetting level, half, cast_model_type, keep_batchnorm_fp32, master_weights, loss_scale,
+        policy, rounding;
     struct Scaler *scaler; /* loss_scale = dynamic(…) or static(…): its numbers; else NULL */
     Span span;
 } AmpBlock;
@@ -236,7 +237,7 @@ struct Program {
     Attrs *attr_table[1024];
     Stage stage;
     Properties props;
-    AmpBlock *amp; /* NULL: the file has none */
+    AmpBlock *amp;   /* NULL: the file has none */
     Str source_name; /* "digits.amp" */
     Vec(Option *) options;
     Vec(Instance *) instances;
@@ -246,8 +247,12 @@ struct Program {
     Vec(Scaler *) scalers;
     Vec(Entry *) entries;
     int64_t expanded_nodes;
-    uint64_t graph_hash; /* XXH64 of the IR text before `cast`, without spans: who owns a checkpoint */
+    uint64_t
+        graph_hash; /* XXH64 of the IR text before `cast`, without spans: who owns a checkpoint */
 };
 
 Program *program_make(Arena *arena, Names *names, Diags *diags);
+/* By name; NULL when there is none, as for "". */
+Optimizer *program_optimizer(const Program *p, Str name);
+Scaler *program_scaler(const Program *p, Str name);
 #endif

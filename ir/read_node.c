@@ -44,7 +44,7 @@ static const Dim *parse_term(Reader *r)
 }
 
 /* "4*N*M - N + 1" */
-const Dim *read_dim(Reader *r)
+static const Dim *read_dim(Reader *r)
 {
     Span span = r->span;
     int negative = take_mark(r, "-");
@@ -277,7 +277,7 @@ static void check_form(Reader *r, const OpInfo *info, Op op, const Operands *x, 
 
 static void use_optimizer(Reader *r, Str name, Span span)
 {
-    Optimizer *found = find_optimizer_named(r->program, name);
+    Optimizer *found = program_optimizer(r->program, name);
     if (!found) {
         fail_at(r, span, "there is no optimizer '%s'", name);
         return;
@@ -291,7 +291,7 @@ static void use_optimizer(Reader *r, Str name, Span span)
 
 static void use_scaler(Reader *r, Str name, Span span)
 {
-    Scaler *found = find_scaler_named(r->program, name);
+    Scaler *found = program_scaler(r->program, name);
     if (!found) {
         if (*name)
             fail_at(r, span, "there is no scaler '%s'", name);

@@ -65,13 +65,10 @@ int need_choice(Reader *r, const char *choices);
 const char *raw_line(Reader *r, size_t *size);
 
 /* read_node.c */
-const Dim *read_dim(Reader *r);
 const Type *read_type(Reader *r);
 DType read_dtype(Reader *r);
 Span read_span(Reader *r,
                Span fallback); /* "@0:12..20", if it is there; fallback: in the text itself */
 void read_nodes(Reader *r, Graph *g); /* until a line that begins no node */
 
-Optimizer *find_optimizer_named(Program *p, Str name);
-Scaler *find_scaler_named(Program *p, Str name);
 #endif

@@ -35,7 +35,5 @@ int is_ir_text(const Source *source);
  * text is one error in `diags`, and the program is not complete. */
 Program *program_read(const Source *source, Diags *diags, Names *names, Arena *arena);
 
-const char *stage_name(Stage stage);
-const char *init_name(InitKind kind);
 const char *region_name(Region region);
 #endif

@@ -210,20 +210,10 @@ static void emit_gradients(Sweep *s, Optimizer *opt, Str scaler)
     }
 }
 
-static Optimizer *find_optimizer(Program *p, Str name)
-{
-    for (int i = 0; i < p->optimizers.n; i++)
-        if (p->optimizers.at[i]->name == name)
-            return p->optimizers.at[i];
-    return NULL;
-}
-
 static int is_scaled(const Program *p, Str scaler)
 {
-    for (int i = 0; i < p->scalers.n; i++)
-        if (p->scalers.at[i]->name == scaler)
-            return p->scalers.at[i]->dynamic || p->scalers.at[i]->init != 1;
-    return 0;
+    const Scaler *s = program_scaler(p, scaler);
+    return s && (s->dynamic || s->init != 1);
 }
 
 static Node *seed(Program *p, Str scaler)
@@ -239,7 +229,7 @@ static void differentiate(Sweep *s, Node *old, Node *loss)
 {
     Graph *g = graph_now();
     Str scaler = old->attrs->at[1].s;
-    Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
+    Optimizer *opt = program_optimizer(s->program, old->attrs->at[0].s);
     s->asked[opt->index] = 1;
     s->count = loss->id + 1;
     s->list = new_array(s->scratch, Node *, s->count);
@@ -273,7 +263,7 @@ static void count_version(Sweep *s, const Node *old)
     }
     if (old->op != OP_UPDATE)
         return;
-    const Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
+    const Optimizer *opt = program_optimizer(s->program, old->attrs->at[0].s);
     for (int i = 0; i < opt->params.n; i++) {
         int k = opt->params.at[i]->index;
         s->newest[k] += s->pending[k];

@@ -944,9 +944,7 @@ static void add_launch(Fuse *f, Group *g)
     if (g->kind == GROUP_UPDATE) {
         l->kind = LAUNCH_UPDATE;
         l->update = g->anchor;
-        for (int i = 0; i < f->program->optimizers.n; i++)
-            if (f->program->optimizers.at[i]->name == g->anchor->attrs->at[0].s)
-                l->optimizer = f->program->optimizers.at[i];
+        l->optimizer = program_optimizer(f->program, g->anchor->attrs->at[0].s);
     } else {
         l->kind = g->kind == GROUP_PRODUCT ? LAUNCH_PRODUCT : LAUNCH_KERNEL;
         lower_group(f, g, l);

@@ -21,29 +21,13 @@ typedef struct Step {
     Node **sum;       /* by parameter: the sum of all that are pending */
 } Step;
 
-static Optimizer *find_optimizer(Program *p, Str name)
-{
-    for (int i = 0; i < p->optimizers.n; i++)
-        if (p->optimizers.at[i]->name == name)
-            return p->optimizers.at[i];
-    return NULL;
-}
-
-static const Scaler *find_scaler(const Program *p, Str name)
-{
-    for (int i = 0; i < p->scalers.n; i++)
-        if (p->scalers.at[i]->name == name)
-            return p->scalers.at[i];
-    return NULL;
-}
-
 /* A non-finite test is needed when anything on the way to a gradient may be half, or a scale is not 1. */
 static int needs_check(const Program *p, const Pending *pending)
 {
     if (p->props.level != 0)
         return 1;
     for (int i = 0; i < pending->gradients.n; i++) {
-        const Scaler *s = find_scaler(p, pending->gradients.at[i]->attrs->at[1].s);
+        const Scaler *s = program_scaler(p, pending->gradients.at[i]->attrs->at[1].s);
         if (s && (s->dynamic || s->init != 1))
             return 1;
     }
@@ -82,7 +66,7 @@ static void emit_updates(Step *s, Optimizer *opt)
 /* A gradient of a second backward is added to that of the first, in f32: both are scaled alike. */
 static Node *add_gradient(Step *s, Node *old, Node **in)
 {
-    Optimizer *opt = find_optimizer(s->program, old->attrs->at[0].s);
+    Optimizer *opt = program_optimizer(s->program, old->attrs->at[0].s);
     Pending *pending = &s->pending[opt->index];
     int k = old->param->index;
     Node *first = s->gradient[k];
@@ -113,12 +97,12 @@ static Node *join(Rewrite *w, Node *old, Node **in)
     case OP_GRADIENT:
         return add_gradient(s, old, in);
     case OP_CLIP:
-        opt = find_optimizer(s->program, old->attrs->at[0].s);
+        opt = program_optimizer(s->program, old->attrs->at[0].s);
         s->pending[opt->index].clip = old->attrs->at[1].s;
         s->pending[opt->index].limit = old->attrs->at[2].r;
         return copy_node(old, in);
     case OP_UPDATE: {
-        opt = find_optimizer(s->program, old->attrs->at[0].s);
+        opt = program_optimizer(s->program, old->attrs->at[0].s);
         Node *before = graph_now()->last;
         emit_updates(s, opt);
         return graph_now()->last == before ? error_node() : graph_now()->last;
