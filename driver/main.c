@@ -186,7 +186,7 @@ static void make_word(Out *out, const char *path)
     }
 }
 
-/* output: source import …, and a rule for each source, so that one that goes does not stop make. */
+/* output: source import … */
 static void depfile_text(const Session *s, Out *out)
 {
     const char *output = s->options.output ? s->options.output : "-";
