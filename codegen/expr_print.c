@@ -414,6 +414,14 @@ static void name_operand(const Let *user, int i, int phase)
         x->named = 1;
 }
 
+/* What a store of this phase replaces in place is read before it. */
+static void name_replaced(const Kernel *k, const Phase *phase)
+{
+    for (const Store *s = phase->stores; s; s = s->next)
+        for (Let *e = phase->first; e; e = e->next)
+            e->named |= e->kind == X_LOAD && k->param[e->param].over == s->param;
+}
+
 void name_lets(const Kernel *k)
 {
     for (int i = 0; i < k->phases; i++)
@@ -422,6 +430,7 @@ void name_lets(const Kernel *k)
             e->named = e->kept;
         }
     for (int i = 0; i < k->phases; i++) {
+        name_replaced(k, &k->phase[i]);
         for (Let *e = k->phase[i].first; e; e = e->next)
             for (int x = 0; x < e->nin && e->kind != X_KEPT; x++)
                 name_operand(e, x, i);

@@ -610,7 +610,7 @@ static void print_source_lines(KernelPrinter *p)
     }
 }
 
-/* One parameter a line, with its shape. `last`: nothing follows. */
+/* One parameter a line, with its shape. */
 static void print_buffer(KernelPrinter *p, const KernelParam *x, const char *restrict_kw,
                          const char *end, int width)
 {
@@ -624,6 +624,8 @@ static int buffer_width(KernelPrinter *p, size_t extra)
     size_t width = 0;
     for (int i = 0; i < p->k->params; i++) {
         const KernelParam *x = &p->k->param[i];
+        if (x->over >= 0)
+            continue;
         size_t n = strlen(p->d->type[x->type->dtype].storage) + strlen(x->name) +
                    (x->written ? 0 : 6) + 2 + extra;
         width = n > width ? n : width;
@@ -658,8 +660,12 @@ static void print_signature(KernelPrinter *p)
     out_printf(o, "%s %s(%s", p->d->leaf, k->name, is_split(p) ? "int64_t lo, int64_t hi," : "");
     out_text(o, "\n");
     out_indent(o, 2);
-    for (int i = 0; i < k->params; i++)
-        print_buffer(p, &k->param[i], keyword, i + 1 < k->params || *scalars ? "," : ")", width);
+    int last = k->params - 1;
+    while (k->param[last].over >= 0)
+        last--;
+    for (int i = 0; i <= last; i++)
+        if (k->param[i].over < 0)
+            print_buffer(p, &k->param[i], keyword, i < last || *scalars ? "," : ")", width);
     if (*scalars)
         print_line(o, "%s)", scalars);
     out_indent(o, -2);
@@ -676,7 +682,8 @@ static void print_arguments(KernelPrinter *p)
     out_indent(o, 1);
     int width = buffer_width(p, 1);
     for (int i = 0; i < k->params; i++)
-        print_buffer(p, &k->param[i], "", ";", width);
+        if (k->param[i].over < 0)
+            print_buffer(p, &k->param[i], "", ";", width);
     if (k->symbols || k->streams) {
         out_text(o, scalar_list(p, "", ";\n"));
     }
@@ -691,6 +698,8 @@ static void print_arguments(KernelPrinter *p)
     out_line(o, "const %s_args *a = (const %s_args *)args;", k->name, k->name);
     for (int i = 0; i < k->params; i++) {
         const KernelParam *x = &k->param[i];
+        if (x->over >= 0)
+            continue;
         out_line(o, "%s%s *%s %s = a->%s;", x->written ? "" : "const ",
                  p->d->type[x->type->dtype].storage, p->d->restrict_kw, x->name, x->name);
     }
@@ -703,6 +712,17 @@ static void print_arguments(KernelPrinter *p)
         out_line(o, "const uint32_t step = a->step;");
         for (int i = 0; i < k->streams; i++)
             out_line(o, "const uint32_t stream%d = a->stream%d;", i, i);
+    }
+}
+
+/* The names of what is replaced in place: made from the one pointer, so that it may stay `restrict`. */
+static void print_replaced(KernelPrinter *p)
+{
+    for (int i = 0; i < p->k->params; i++) {
+        const KernelParam *x = &p->k->param[i];
+        if (x->over >= 0)
+            print_line(p->o, "const %s *%s = %s; // replaced in place",
+                       p->d->type[x->type->dtype].storage, x->name, p->k->param[x->over].name);
     }
 }
 
@@ -728,6 +748,7 @@ void kernel_print(Out *o, const Program *program, const Kernel *k, const Dialect
         print_arguments(&p);
     else
         print_signature(&p);
+    print_replaced(&p);
     switch (k->kind) {
     case KERNEL_FLAT:
         print_flat(&p);
@@ -756,7 +777,8 @@ static const char *arguments(KernelPrinter *p, const Launch *l)
     Out o;
     out_init(&o, p->o->arena);
     for (int i = 0; i < l->buffers; i++)
-        out_printf(&o, "%s%s", i ? ", " : "", l->buffer[i]->name);
+        if (p->k->param[i].over < 0)
+            out_printf(&o, "%s%s", o.size ? ", " : "", l->buffer[i]->name);
     for (int i = 0; i < p->k->symbols; i++)
         out_printf(&o, ", %s", p->types->symbol[p->k->symbol[i]].name);
     if (p->k->streams)

@@ -196,7 +196,10 @@ static void dump(Dump *d)
         out_printf(d->o, "param %s ", k->param[i].written ? "out" : "in");
         if (d->names)
             out_printf(d->o, "%s: ", k->param[i].name);
-        out_line(d->o, "%s", type_text(d->t, k->param[i].type, d->arena));
+        out_printf(d->o, "%s", type_text(d->t, k->param[i].type, d->arena));
+        if (k->param[i].over >= 0)
+            out_printf(d->o, " replaced by param %d", k->param[i].over);
+        out_text(d->o, "\n");
     }
     for (int l = 0; l < k->loops; l++)
         out_line(d->o, "loop l%d < %s part %d", l, dim_text(d->t, k->loop[l].extent, d->arena),
@@ -223,7 +226,63 @@ const char *kernel_signature(const Kernel *k, TypeTable *t, Arena *arena)
     return o.text;
 }
 
+/* ---- in place ---- */
+
+static int same_affine(const Kernel *k, const Affine *a, const Affine *b)
+{
+    if (a->offset != b->offset)
+        return 0;
+    for (int l = 0; l < k->loops; l++)
+        if (a->stride[l] != b->stride[l])
+            return 0;
+    return 1;
+}
+
+/* Loads outside of all loops and in guards are written where they are used, which may be behind the store. */
+static int loads_before(const Kernel *k, const Let *e, const Store *s, int phase)
+{
+    return !e->nin && !e->guarded && e->phase > 0 && e->phase <= phase &&
+           same_affine(k, &e->at, &s->at);
+}
+
+int kernel_may_overwrite(const Kernel *k, int in, int out)
+{
+    const Store *store = NULL;
+    int phase = 0;
+    if (k->kind == KERNEL_COLUMNS || k->kind == KERNEL_SCATTER)
+        return 0;
+    for (int i = 0; i < k->phases; i++)
+        for (const Store *s = k->phase[i].stores; s; s = s->next) {
+            if (s->param != out)
+                continue;
+            if (store)
+                return 0;
+            store = s;
+            phase = i;
+        }
+    for (int i = 0; i < k->phases && store; i++)
+        for (const Let *e = k->phase[i].first; e; e = e->next)
+            if (e->kind == X_LOAD && e->param == in && !loads_before(k, e, store, phase))
+                return 0;
+    return store != NULL;
+}
+
 /* ---- check ---- */
+
+static const char *check_params(const Kernel *k)
+{
+    for (int i = 0; i < k->params; i++) {
+        int over = k->param[i].over;
+        if (over >= k->params || (over >= 0 && (k->param[i].written || !k->param[over].written)))
+            return "a parameter replaced by one that is not written";
+        if (over >= 0 && !kernel_may_overwrite(k, i, over))
+            return "a parameter replaced while it is needed";
+        for (int n = 0; n < i; n++)
+            if (over >= 0 && k->param[n].over == over)
+                return "two parameters replaced by the same one";
+    }
+    return NULL;
+}
 
 static const char *check_affine(const Kernel *k, const Affine *at)
 {
@@ -288,5 +347,5 @@ const char *kernel_check(const Kernel *k, TypeTable *t, Arena *arena)
         return "a kernel that stores nothing";
     if ((k->kind == KERNEL_SCATTER) != (k->scatter_value && k->scatter_row))
         return "what is scattered";
-    return NULL;
+    return check_params(k);
 }

@@ -60,6 +60,7 @@ typedef struct KernelParam {
     Str name;
     const Type *type;
     int written;
+    int over; /* the parameter that replaces it in place, whose pointer serves both; -1: none */
 } KernelParam;
 
 typedef enum LetKind {
@@ -148,10 +149,15 @@ struct Kernel {
     int streams; /* random streams: takes (uint64_t seed, uint32_t step, uint32_t stream…) last */
     int64_t weight; /* operations an element, roughly: for the grain of launches */
     Let *scatter_row, *scatter_value; /* SCATTER: what is added, and to which row */
+    int planned;                      /* memplan: some launch has it as it is */
+    Kernel *variant;                  /* memplan: the same with other parameters in place */
 };
 
 /* What must hold in any kernel; a text that names the first fault, or NULL. */
 const char *kernel_check(const Kernel *k, TypeTable *t, Arena *arena);
+/* May `out` lie in the bytes of `in`: is each element of `in` loaded only where the element of `out` with the
+ * same number is worked out, and before that one is stored? The two must have one type and size. */
+int kernel_may_overwrite(const Kernel *k, int in, int out);
 void kernel_dump(Out *o, const Kernel *k, TypeTable *t);
 /* Text that is equal for kernels that may share one function: everything but names. */
 const char *kernel_signature(const Kernel *k, TypeTable *t, Arena *arena);

@@ -795,7 +795,8 @@ void lower_group(Fuse *f, Group *g, Launch *launch)
     w.k->params = w.buffers.n;
     w.k->param = new_array(arena, KernelParam, w.buffers.n + 1);
     for (int i = 0; i < w.buffers.n; i++)
-        w.k->param[i] = (KernelParam){w.buffers.at[i]->name, w.buffers.at[i]->type, i < w.written};
+        w.k->param[i] =
+            (KernelParam){w.buffers.at[i]->name, w.buffers.at[i]->type, i < w.written, -1};
     w.k->streams = w.streams.n;
     find_symbols(&w);
     count_uses(w.k);

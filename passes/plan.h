@@ -27,8 +27,10 @@ typedef struct Buffer {
     Node *node;       /* whose value it holds; NULL for gradients etc. without one */
     int first, last;  /* ARENA: launches of its first write and last read */
     int written;      /* by some kernel */
-    int64_t offset;   /* ARENA: bytes from the arena's start, set by memplan */
-    int64_t bytes;    /* at the symbols' upper bounds */
+    int until; /* ARENA: as last, for buffers that replace it too; set, as what follows, by memplan */
+    int64_t offset;      /* ARENA: bytes from the arena's start */
+    int64_t bytes;       /* at the symbols' upper bounds */
+    struct Buffer *over; /* ARENA: the buffer that it replaces in place */
 } Buffer;
 
 typedef enum LaunchKind {
@@ -51,7 +53,7 @@ typedef struct Launch {
     LaunchKind kind;
     int segment; /* of the entry; launches of one segment are neighbours */
     Kernel *kernel;
-    Buffer **buffer; /* arguments in the order of the kernel's parameters */
+    Buffer **buffer; /* in the order of the kernel's parameters, those in place included */
     int buffers;
     Str *stream;          /* names of the random streams, as many as the kernel takes */
     Product *product;     /* PRODUCT */
@@ -70,8 +72,8 @@ typedef struct EntryPlan {
 
 struct Plan {
     Vec(Kernel *)
-        kernels;         /* distinct functions, in order of first launch; equal groups share one */
-    EntryPlan *entry;    /* one an entry of the program, same order */
+        kernels;      /* distinct functions, in order of first launch; equal launches share one */
+    EntryPlan *entry; /* one an entry of the program, same order */
     int64_t arena_bytes; /* the largest of the entries */
 };
 

@@ -33,8 +33,9 @@ static void dump_entry(Out *o, Program *p, const EntryPlan *plan)
     out_line(o, "// entry %s", plan->entry->name);
     for (int i = 0; i < plan->buffers.n; i++) {
         const Buffer *b = plan->buffers.at[i];
-        out_line(o, "//   %s %s: %s, launches %d to %d", kinds[b->kind], b->name,
-                 type_text(&p->types, b->type, o->arena), b->first, b->last);
+        out_line(o, "//   %s %s: %s, launches %d to %d%s%s", kinds[b->kind], b->name,
+                 type_text(&p->types, b->type, o->arena), b->first, b->last,
+                 b->over ? ", in place of " : "", b->over ? b->over->name : "");
     }
     for (int i = 0; i < plan->launches.n; i++)
         dump_launch(o, plan->launches.at[i]);

@@ -29,6 +29,7 @@ typedef struct Suite {
     Settings settings;
     uint64_t random;
     int64_t symbol; /* value of N */
+    int in_place;   /* buffers that replace another */
 } Suite;
 
 static uint64_t next_random(Suite *s)
@@ -195,6 +196,23 @@ static Node *random_product(Suite *s, Entry *e, Node *x)
     return matmul(x, w, ta, tb);
 }
 
+/* Values that die where one of their shape is made: memplan lets it have their bytes. */
+static Node *random_replaced(Suite *s, Entry *e, Node *x)
+{
+    int rank = x->type->rank;
+    Node *first = softmax(OP_SOFTMAX, random_product(s, e, x), rank - 1);
+    DType dtype = first->type->dtype;
+    const Dim *dim[MAX_RANK], *k = random_dim(s);
+    for (int i = 0; i < rank; i++)
+        dim[i] = first->type->dim[i];
+    dim[rank - 1] = k;
+    Node *a = new_input(s, e, type_make(&s->program->types, dtype, rank, dim));
+    dim[rank - 2] = k;
+    dim[rank - 1] = first->type->dim[rank - 1];
+    Node *b = new_input(s, e, type_make(&s->program->types, dtype, rank, dim));
+    return build2(OP_MUL, matmul(a, b, 0, 0), first);
+}
+
 static Node *random_other(Suite *s, Entry *e, Node *x)
 {
     TypeTable *t = &s->program->types;
@@ -245,7 +263,7 @@ static Node *random_node(Suite *s, Entry *e, Node **made, int count)
     int rank = x->type->rank;
     if (!is_real(x->type->dtype))
         return cast_to(x, random_real(s));
-    switch (pick(s, rank ? 12 : 5)) {
+    switch (pick(s, rank ? 13 : 5)) {
     case 0:
         return cast_because(x, random_real(s), "policy");
     case 1:
@@ -268,6 +286,8 @@ static Node *random_node(Suite *s, Entry *e, Node **made, int count)
         return softmax(pick(s, 2) ? OP_SOFTMAX : OP_LOG_SOFTMAX, x, rank - 1);
     case 10:
         return random_other(s, e, x);
+    case 11:
+        return rank >= 2 && rank <= 4 ? random_replaced(s, e, x) : x;
     default:
         return random_elementwise(s, e, made, count, x);
     }
@@ -405,10 +425,14 @@ static void print_entry(Out *o, Suite *s, const EntryPlan *plan)
     out_line(o, "const uint64_t seed = %d;", SEED);
     out_line(o, "const uint32_t step = %d;", STEP);
     out_line(o, "(void)buffer, (void)N, (void)scratch, (void)seed, (void)step;");
-    for (int i = 0; i < plan->buffers.n; i++)
-        out_line(o, "%s *%s = buffer[%d];",
-                 dialect_c.type[plan->buffers.at[i]->type->dtype].storage,
-                 plan->buffers.at[i]->name, i);
+    for (int i = 0; i < plan->buffers.n; i++) {
+        const Buffer *b = plan->buffers.at[i], *first = b;
+        while (first->over)
+            first = first->over;
+        s->in_place += first != b;
+        out_line(o, "%s *%s = buffer[%d];", dialect_c.type[b->type->dtype].storage, b->name,
+                 first == b ? i : first->index);
+    }
     for (int i = 0; i < plan->launches.n; i++)
         launch_print(o, s->program, plan->launches.at[i], &dialect_c);
     out_indent(o, -1);
@@ -430,6 +454,10 @@ static void print_main(Out *o, Suite *s)
             const Buffer *b = plan->buffers.at[i];
             long long bytes = (long long)count_of(s, b->type) * dtype_bytes(b->type->dtype);
             /* exactly as large as it must be, so that a sanitizer sees what goes beyond */
+            if (b->over) {
+                out_line(o, "buffer[%d] = NULL;", i);
+                continue;
+            }
             out_line(o, "buffer[%d] = malloc(%lld);", i, bytes ? bytes : 1);
             out_line(o, "memset(buffer[%d], 0xa5, %lld);", i, bytes);
             if (b->kind == BUFFER_INPUT)
@@ -609,6 +637,7 @@ static void run_suite(uint64_t seed, int graphs, int strict, int64_t symbol, con
         random_graph(s, i);
     pass_expand(&s->unit);
     pass_fuse(&s->unit);
+    pass_memplan(&s->unit);
     arena_reset(&s->scratch);
     CHECK(mkdtemp(folder) != NULL);
     const char *at = folder;
@@ -621,6 +650,7 @@ static void run_suite(uint64_t seed, int graphs, int strict, int64_t symbol, con
         CHECK_EQ(run(arena_printf(&s->arena, "%s/k %s/in %s/out", at, at, at)), 0);
     if (!check_failed)
         compare(s, arena_printf(&s->arena, "%s/out", at));
+    CHECK(s->in_place > 0);
     if (!check_failed && !getenv("AMPC_KEEP"))
         run(arena_printf(&s->arena, "rm -r %s", at));
     else

@@ -60,7 +60,7 @@ static const RtParam opt_param[OPT_PARAMS] = {
     {"net", "fc3.bias", NET_FC3_BIAS, 10, 1, {10}, {RT_INIT_UNIFORM, -0.0625f, 0.0625f}},
 };
 
-enum { ARENA_BYTES = 107776 };
+enum { ARENA_BYTES = 77824 };
 
 /* Cuts the block into the buffers of the state. */
 static void state_layout(State *s)
@@ -264,24 +264,6 @@ RT_LEAF void fit_d_fc3_bias(int64_t lo, int64_t hi,
 }
 
 // return x |> fc1 |> relu |> fc2 |> relu |> fc3;                digits.amp:20
-typedef struct fit_d_fc2_args {
-    uint16_t *d_fc2;          // bf16[N, 256]
-    const uint16_t *fc2_relu; // bf16[N, 256]
-} fit_d_fc2_args;
-
-RT_LEAF void fit_d_fc2(const void *args, int64_t m, int64_t n, int64_t count,
-        const float *restrict acc)
-{
-    const fit_d_fc2_args *a = (const fit_d_fc2_args *)args;
-    uint16_t *restrict d_fc2 = a->d_fc2;
-    const uint16_t *restrict fc2_relu = a->fc2_relu;
-    for (int64_t j = 0; j < count; j++) {
-        const int32_t d_fc2_j = rt_f32_from_bf16(fc2_relu[m * 256 + n + j]) <= 0.0f;
-        d_fc2[m * 256 + n + j] = rt_bf16_from_f32(d_fc2_j ? 0.0f : acc[j]);
-    }
-}
-
-// return x |> fc1 |> relu |> fc2 |> relu |> fc3;                digits.amp:20
 typedef struct fit_d_fc3_weight_args {
     uint16_t *d_fc3_weight; // bf16[10, 256]
 } fit_d_fc3_weight_args;
@@ -293,6 +275,23 @@ RT_LEAF void fit_d_fc3_weight(const void *args, int64_t m, int64_t n, int64_t co
     uint16_t *restrict d_fc3_weight = a->d_fc3_weight;
     for (int64_t j = 0; j < count; j++) {
         d_fc3_weight[m * 256 + n + j] = rt_bf16_from_f32(acc[j]);
+    }
+}
+
+// return x |> fc1 |> relu |> fc2 |> relu |> fc3;                digits.amp:20
+typedef struct fit_d_fc2_args {
+    uint16_t *d_fc2; // bf16[N, 256]
+} fit_d_fc2_args;
+
+RT_LEAF void fit_d_fc2(const void *args, int64_t m, int64_t n, int64_t count,
+        const float *restrict acc)
+{
+    const fit_d_fc2_args *a = (const fit_d_fc2_args *)args;
+    uint16_t *restrict d_fc2 = a->d_fc2;
+    const uint16_t *fc2_relu = d_fc2; // replaced in place
+    for (int64_t j = 0; j < count; j++) {
+        const float fc2_relu_j = rt_f32_from_bf16(fc2_relu[m * 256 + n + j]);
+        d_fc2[m * 256 + n + j] = rt_bf16_from_f32((fc2_relu_j <= 0.0f) ? 0.0f : acc[j]);
     }
 }
 
@@ -437,14 +436,14 @@ static void fit_step(State *s, int64_t N, const float *x, const int32_t *y)
     uint16_t *d_fc2_bias = s->opt.gradient + NET_FC2_BIAS;
     uint16_t *d_fc3_weight = s->opt.gradient + NET_FC3_WEIGHT;
     uint16_t *d_fc3_bias = s->opt.gradient + NET_FC3_BIAS;
-    uint16_t *x_bf16 = (uint16_t *)(s->arena + 98304);       /* [N, 64] */
+    uint16_t *x_bf16 = (uint16_t *)(s->arena + 65536);       /* [N, 64] */
     uint16_t *fc1_relu = (uint16_t *)(s->arena + 0);         /* [N, 256] */
     uint16_t *fc2_relu = (uint16_t *)(s->arena + 32768);     /* [N, 256] */
-    float *fc3 = (float *)(s->arena + 65536);                /* [N, 10] */
-    float *nll = (float *)(s->arena + 68096);                /* [N] */
-    uint16_t *d_fc3 = (uint16_t *)(s->arena + 106496);       /* [N, 10] */
-    uint16_t *d_fc2 = (uint16_t *)(s->arena + 65536);        /* [N, 256] */
-    uint16_t *d_fc1 = (uint16_t *)(s->arena + 32768);        /* [N, 256] */
+    float *fc3 = (float *)(s->arena + 73728);                /* [N, 10] */
+    float *nll = (float *)(s->arena + 77568);                /* [N] */
+    uint16_t *d_fc3 = (uint16_t *)(s->arena + 76288);        /* [N, 10] */
+    uint16_t *d_fc2 = (uint16_t *)(s->arena + 32768);        /* [N, 256] */
+    uint16_t *d_fc1 = (uint16_t *)(s->arena + 0);            /* [N, 256] */
     float *loss_report = &s->fit.loss;
     const RtScratch scratch = s->scratch;
 
@@ -461,17 +460,15 @@ static void fit_step(State *s, int64_t N, const float *x, const int32_t *y)
     RT_FOR(lo, hi, N, 64, fit_d_fc3(lo, hi, nll, d_fc3, y, fc3, N));
     fit_loss(loss_report, nll, N);
     RT_FOR(lo, hi, 10, 64, fit_d_fc3_bias(lo, hi, d_fc3_bias, d_fc3, N));
-    rt_gemm(RT_BF16, RT_FUSED, N, 256, 10, rt_matrix(d_fc3, 10, 1),
-            rt_matrix(net_fc3_weight, 256, 1), fit_d_fc2, &(fit_d_fc2_args){d_fc2, fc2_relu},
-            scratch);
     rt_gemm(RT_BF16, RT_FUSED, 10, 256, N, rt_matrix(d_fc3, 1, 10), rt_matrix(fc2_relu, 256, 1),
             fit_d_fc3_weight, &(fit_d_fc3_weight_args){d_fc3_weight}, scratch);
+    rt_gemm(RT_BF16, RT_FUSED, N, 256, 10, rt_matrix(d_fc3, 10, 1),
+            rt_matrix(net_fc3_weight, 256, 1), fit_d_fc2, &(fit_d_fc2_args){d_fc2}, scratch);
     RT_FOR(lo, hi, 256, 64, fit_d_fc2_bias(lo, hi, d_fc2_bias, d_fc2, N));
-    rt_gemm(RT_BF16, RT_FUSED, N, 256, 256, rt_matrix(d_fc2, 256, 1),
-            rt_matrix(net_fc2_weight, 256, 1), fit_d_fc2, &(fit_d_fc2_args){d_fc1, fc1_relu},
-            scratch);
     rt_gemm(RT_BF16, RT_FUSED, 256, 256, N, rt_matrix(d_fc2, 1, 256), rt_matrix(fc1_relu, 256, 1),
             fit_d_fc2_weight, &(fit_d_fc2_weight_args){d_fc2_weight}, scratch);
+    rt_gemm(RT_BF16, RT_FUSED, N, 256, 256, rt_matrix(d_fc2, 256, 1),
+            rt_matrix(net_fc2_weight, 256, 1), fit_d_fc2, &(fit_d_fc2_args){d_fc1}, scratch);
     RT_FOR(lo, hi, 256, 64, fit_d_fc2_bias(lo, hi, d_fc1_bias, d_fc1, N));
     rt_gemm(RT_BF16, RT_FUSED, 256, 64, N, rt_matrix(d_fc1, 1, 256), rt_matrix(x_bf16, 64, 1),
             fit_d_fc1_weight, &(fit_d_fc1_weight_args){d_fc1_weight}, scratch);
