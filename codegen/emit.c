@@ -113,7 +113,8 @@ static int has_work(Host *h)
                      e->name);
     }
     if (!count && !h->u->diags->errors)
-        system_error(h->u->diags, "nothing to emit: there is no train or eval with a dataset");
+        error_at(h->u->diags, CODE_RULE, (Span){0},
+                 "nothing to emit: there is no train or eval with a dataset");
     return count && !h->u->diags->errors;
 }
 
