@@ -10,7 +10,7 @@
 #ifndef AMPC_CODEGEN_HOST_H
 #define AMPC_CODEGEN_HOST_H
 #include "codegen/dialect.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include "passes/plan.h"
 
 /* Parameters whose values lie in the same flat buffers: same owner, same types. */

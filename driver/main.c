@@ -6,7 +6,7 @@
 #include "api/compile.h"
 #include "driver/output.h"
 #include "passes/levels.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

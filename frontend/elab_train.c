@@ -3,7 +3,7 @@
  *     optimizer opt = sgd(net, lr = cosine(lr, warmup = 200)) { group "*.bias": weight_decay = 0; group "*": … }
  */
 #include "frontend/elab_core.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include <math.h>
 #include <string.h>
 

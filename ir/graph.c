@@ -370,29 +370,3 @@ Node *build_source(Op op, const Type *type, const Attrs *attrs, Param *param, in
                   .region = context.region};
     return append(&fresh);
 }
-
-Program *program_make(Arena *arena, Names *names, Diags *diags)
-{
-    Program *p = new (arena, Program);
-    p->arena = arena;
-    p->names = names;
-    p->diags = diags;
-    types_init(&p->types, arena);
-    return p;
-}
-
-Optimizer *program_optimizer(const Program *p, Str name)
-{
-    for (int i = 0; i < p->optimizers.n; i++)
-        if (p->optimizers.at[i]->name == name)
-            return p->optimizers.at[i];
-    return NULL;
-}
-
-Scaler *program_scaler(const Program *p, Str name)
-{
-    for (int i = 0; i < p->scalers.n; i++)
-        if (p->scalers.at[i]->name == name)
-            return p->scalers.at[i];
-    return NULL;
-}

@@ -31,7 +31,7 @@ void OPTIM_FUNCTION(int kind, OptimElement *x)
 #define OPTIMIZER_(body, prose)                                                                    \
     if (row++ == kind)                                                                             \
     body
-#include "passes/optim.def"
+#include "ir/optim.def"
 #undef OPTIMIZER_
 #undef OPTIMIZER
     (void)dampening, (void)first, (void)trust, (void)bc1, (void)bc2, (void)nesterov;

@@ -3,7 +3,7 @@
 #include "ir/text.h"
 #include "ir/reader.h"
 #include "ir/verify.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

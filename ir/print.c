@@ -2,7 +2,7 @@
  * The parser is parse.c; fields in `key=value` form are tables that both walk (text_fields.c). */
 #include "ir/print_node.h"
 #include "ir/text_fields.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include <string.h>
 
 static const char *stage_name(Stage stage)

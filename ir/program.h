@@ -255,4 +255,6 @@ Program *program_make(Arena *arena, Names *names, Diags *diags);
 /* By name; NULL when there is none, as for "". */
 Optimizer *program_optimizer(const Program *p, Str name);
 Scaler *program_scaler(const Program *p, Str name);
+/* The type in which the graph reads a parameter at this level. */
+DType param_read_type(const Properties *props, const Param *param);
 #endif

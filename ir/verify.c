@@ -1,7 +1,6 @@
 #include "ir/verify.h"
 #include "ir/shape.h"
 #include "ir/text.h"
-#include "passes/levels.h"
 #include <limits.h>
 
 typedef struct Check {

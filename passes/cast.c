@@ -8,7 +8,6 @@
  */
 #include "ir/shape.h"
 #include "passes/each.h"
-#include "passes/levels.h"
 #include <math.h>
 
 /* What `float` means for a value made at this place. */

@@ -385,12 +385,3 @@ void print_properties(Out *o, Unit *u)
     out_line(o, "after overrides:");
     print_list(o, props);
 }
-
-DType param_read_type(const Properties *props, const Param *param)
-{
-    if (param->type->dtype != DT_FLOAT)
-        return param->type->dtype;
-    if (props->model_type == DT_NONE || !is_half(props->model_type))
-        return DT_F32;
-    return param->is_norm && props->keep_norm_f32 == ON ? DT_F32 : props->model_type;
-}

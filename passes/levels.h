@@ -18,6 +18,4 @@ void levels_list(Out *o);               /* --list-levels */
 void print_properties(Out *o, Unit *u); /* --print-properties, after resolve_properties */
 /* Fills u->program->props; contradictions are errors with code LEVEL. */
 void resolve_properties(Unit *u);
-/* The type in which the graph reads a parameter at this level. */
-DType param_read_type(const Properties *props, const Param *param);
 #endif

@@ -3,7 +3,7 @@
  *
  *     O2, f16:  net.fc1.weight: master f32, copy f16     bn.weight: f32     O3: f16 alone
  */
-#include "passes/levels.h"
+#include "passes/pass.h"
 
 void pass_master(Unit *u)
 {

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "ir/shape.h"
 #include "ir/text.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include <math.h>
 #include <string.h>
 

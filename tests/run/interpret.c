@@ -11,7 +11,7 @@
 #include "frontend/parse.h"
 #include "ir/eval.h"
 #include "passes/levels.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include "rt_csv.h"
 #include "rt_dataset.h"
 #include "rt_idx.h"

@@ -10,7 +10,7 @@
 #ifndef AMPC_TESTS_REFERENCE_H
 #define AMPC_TESTS_REFERENCE_H
 #include "ir/eval.h"
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include "passes/pass.h"
 #include "rt_scaler.h"
 

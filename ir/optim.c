@@ -1,4 +1,4 @@
-#include "passes/optim.h"
+#include "ir/optim.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const Row rows[] = {
     OPTIMIZER_(id, name, hypers, states, derived, __VA_ARGS__)
 #define OPTIMIZER_(id, name, hypers, states, derived, body, prose)                                 \
     {#id, name, hypers, states, derived, #body, prose},
-#include "passes/optim.def"
+#include "ir/optim.def"
 #undef OPTIMIZER_
 #undef OPTIMIZER
 };

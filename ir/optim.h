@@ -1,6 +1,6 @@
 /* The rows of optim.def, read once. */
-#ifndef AMPC_PASSES_OPTIM_H
-#define AMPC_PASSES_OPTIM_H
+#ifndef AMPC_IR_OPTIM_H
+#define AMPC_IR_OPTIM_H
 #include "ir/program.h"
 
 enum { MAX_STATES = 3 };
