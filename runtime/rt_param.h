@@ -20,7 +20,7 @@
 #include "rt_safetensors.h"
 #include "rt_sum.h"
 
-enum { RT_PARAM_RANK = 8, RT_PARAM_NAME = 512 };
+enum { RT_PARAM_RANK = 16, RT_PARAM_NAME = 512 };
 
 typedef enum RtInitKind {
     RT_INIT_ZEROS,
