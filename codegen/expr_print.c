@@ -316,6 +316,15 @@ static const char *elem_text(KernelPrinter *p, const Let *e)
     return paste(p, cell_of(e), operands);
 }
 
+/* A real as an integer, held within the type's range. */
+static const char *integer_text(KernelPrinter *p, const char *x, DType to)
+{
+    const DTypeInfo *info = &dtype_info[to];
+    const char *low = info->is_signed ? arena_printf(p->o->arena, "INT%d_MIN", info->bits) : "0";
+    return arena_printf(p->o->arena, "(%s)rt_integer(%s, %s, %sINT%d_MAX)", p->d->type[to].storage,
+                        x, low, info->is_signed ? "" : "U", info->bits);
+}
+
 static const char *cast_text(KernelPrinter *p, const Let *e)
 {
     const char *x = let_text(p, e->in[0]);
@@ -332,6 +341,8 @@ static const char *cast_text(KernelPrinter *p, const Let *e)
         return from == DT_BOOL ? x : arena_printf(p->o->arena, "%s != 0", wrapped(p, x));
     if (to == DT_I32 && !is_real(from) && from != DT_I64)
         return x;
+    if (is_real(from))
+        return integer_text(p, x, to);
     return arena_printf(p->o->arena, "(%s)%s", p->d->type[to].storage, wrapped(p, x));
 }
 

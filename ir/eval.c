@@ -261,6 +261,18 @@ static void eval_random(Eval *e, const Node *n, Tensor *out)
 
 /* ---- types ---- */
 
+/* rt_integer for doubles: without fraction, within the range of the type, 0 for NaN. */
+static int64_t to_integer(DType to, double x)
+{
+    const DTypeInfo *info = &dtype_info[to];
+    double high = ldexp(1, info->mantissa), low = info->is_signed ? -high : 0;
+    if (isnan(x))
+        return 0;
+    if (x >= high)
+        return (int64_t)((UINT64_C(1) << info->mantissa) - 1);
+    return x <= low ? (int64_t)low : (int64_t)x;
+}
+
 static void eval_cast(Eval *e, const Node *n, Tensor *out)
 {
     const Tensor *in = &e->value[n->in[0]->id];
@@ -280,9 +292,7 @@ static void eval_cast(Eval *e, const Node *n, Tensor *out)
         if (in->i)
             out->i[at] = to == DT_BOOL ? in->i[at] != 0 : in->i[at];
         else
-            out->i[at] = to == DT_BOOL ? x != 0
-                         : isnan(x)    ? 0
-                                       : (int64_t)fmax(fmin(x, 0x1p62), -0x1p62);
+            out->i[at] = to == DT_BOOL ? x != 0 : to_integer(to, x);
         if (out->bound)
             out->bound[at] = in->i ? error : trunc(x - error) != trunc(x + error);
     }

@@ -306,6 +306,17 @@ RT_INLINE float rt_log1p(float x)
     return rt_abs(x) < 0x1p-25f ? x : y;
 }
 
+/* ---- integers ---- */
+
+/* x without its fraction, held within low..high; 0 for NaN. (A conversion that does not fit is
+ * undefined in C.) */
+RT_INLINE int64_t rt_integer(float x, int64_t low, int64_t high)
+{
+    if (!(x == x))
+        return 0;
+    return x >= (float)high ? high : x <= (float)low ? low : (int64_t)x;
+}
+
 /* ---- powers ---- */
 
 /* Correctly rounded, as IEEE 754 wants it. */

@@ -240,6 +240,21 @@ static void test_pow(void)
     CHECK_EQ(wrong, 0);
 }
 
+static void test_integer(void)
+{
+    CHECK_EQ(rt_integer(-1.75f, INT32_MIN, INT32_MAX), -1);
+    CHECK_EQ(rt_integer(2147483520.0f, INT32_MIN, INT32_MAX), 2147483520);
+    CHECK_EQ(rt_integer(2147483648.0f, INT32_MIN, INT32_MAX), INT32_MAX);
+    CHECK_EQ(rt_integer(-3e9f, INT32_MIN, INT32_MAX), INT32_MIN);
+    CHECK_EQ(rt_integer(INFINITY, INT64_MIN, INT64_MAX), INT64_MAX);
+    CHECK_EQ(rt_integer(-INFINITY, INT64_MIN, INT64_MAX), INT64_MIN);
+    CHECK_EQ(rt_integer(NAN, INT8_MIN, INT8_MAX), 0);
+    CHECK_EQ(rt_integer(127.9f, INT8_MIN, INT8_MAX), 127);
+    CHECK_EQ(rt_integer(-128.9f, INT8_MIN, INT8_MAX), -128);
+    CHECK_EQ(rt_integer(300.0f, 0, UINT8_MAX), 255);
+    CHECK_EQ(rt_integer(-0.5f, 0, UINT8_MAX), 0);
+}
+
 int main(void)
 {
     for (int i = 0; i < FUNCTION_COUNT; i++) {
@@ -250,5 +265,6 @@ int main(void)
     test_monotony();
     test_special_values();
     test_pow();
+    test_integer();
     return check_done();
 }
