@@ -70,6 +70,8 @@ int update_takes_scale(const Host *h, const Optimizer *o); /* do its gradients c
 int is_dataset_used(const Host *h, const Dataset *d);
 Str part_name(Host *h, const Entry *e);             /* of the rows that an entry runs over */
 int text_names(const char *text, const char *name); /* does C text use a name? */
+/* Ends a function whose body began at `from`: parameters that it does not use are named in a cast to void. */
+void end_function(Host *h, size_t from, const char *const *parameters, int count);
 
 /* Begins a section of the file. */
 void section(Host *h, const char *title);

@@ -261,6 +261,8 @@ static void print_create(Host *h)
 
 static void print_load_weights(Host *h)
 {
+    if (!h->program->instances.n)
+        return;
     out_text(h->o, "static int load_weights(State *s, const char *instance, const char *path)\n{\n"
                    "    RtTable table = {NULL, 0, 0, 0};\n"
                    "    RtTensors f;\n"

@@ -297,6 +297,7 @@ static void print_layout(Host *h)
 {
     out_text(h->o, "/* Cuts the block into the buffers of the state. */\n"
                    "static void state_layout(State *s)\n{\n    RtBlock *b = &s->block;\n");
+    size_t from = h->o->size;
     for (int i = 0; i < h->pools.n; i++) {
         const Pool *pool = h->pools.at[i];
         print_cut(h, pool, "weight", pool->weight);
@@ -317,7 +318,8 @@ static void print_layout(Host *h)
         out_text(h->o, "    s->arena = (char *)rt_cut(b, ARENA_BYTES, 1);\n");
     if (has_products(h))
         out_text(h->o, "    s->scratch.data = rt_cut(b, s->scratch.bytes, 1);\n");
-    out_text(h->o, "}\n\n");
+    end_function(h, from, (const char *const[]){"b"}, 1);
+    out_text(h->o, "\n");
 }
 
 /* The largest product of a type, in each dimension. */
@@ -541,16 +543,21 @@ static void print_state_table(Host *h)
         return;
     out_text(h->o, "/* Lists what a checkpoint holds. */\n"
                    "static void state_table(State *s, RtTable *t)\n{\n");
+    size_t from = h->o->size;
     for (int i = 0; i < h->pools.n; i++)
         print_pool_rows(h, h->pools.at[i]);
     print_scalar_rows(h);
-    out_text(h->o, "}\n\n");
+    end_function(h, from, (const char *const[]){"s", "t"}, 2);
+    out_text(h->o, "\n");
 }
 
 static void print_weight_table(Host *h)
 {
+    if (!h->program->instances.n)
+        return;
     out_text(h->o, "/* Lists the weights of an instance, called as weight files do. */\n"
                    "static void weight_table(State *s, RtTable *t, const char *instance)\n{\n");
+    size_t from = h->o->size;
     for (int i = 0; i < h->pools.n; i++) {
         const Pool *pool = h->pools.at[i];
         out_line(h->o, "    for (int i = 0; i < %s; i++)", pool->count);
@@ -560,7 +567,7 @@ static void print_weight_table(Host *h)
             "            rt_table_add(t, \"\", &%s[i], \"\", %s, s->%s.weight%s + %s[i].offset);",
             pool->table, st_type(pool->weight), pool_member(h, pool), pool->suffix, pool->table);
     }
-    out_text(h->o, "}\n");
+    end_function(h, from, (const char *const[]){"s", "t", "instance"}, 3);
 }
 
 void print_state_functions(Host *h)

@@ -25,6 +25,15 @@ int text_names(const char *text, const char *name)
     return 0;
 }
 
+void end_function(Host *h, size_t from, const char *const *parameters, int count)
+{
+    const char *body = arena_copy(h->o->arena, h->o->text + from, h->o->size - from);
+    for (int i = 0; i < count; i++)
+        if (!text_names(body, parameters[i]))
+            out_line(h->o, "    (void)%s;", parameters[i]);
+    out_text(h->o, "}\n");
+}
+
 /* The names that C text uses. */
 static Names names_in(Host *h, const char *text)
 {
@@ -260,13 +269,14 @@ static void print_step(Host *h, const Entry *e)
     source_comment(h, e->span);
     out_line(h->o, "static void %s_step(State *s%s)\n{", host_name(h, e->name),
              step_parameters(h, e));
+    size_t from = h->o->size;
     declare_buffers(h, e, &names);
     void_unused(h, e, &names);
     out_text(h->o, "\n");
     out_text(h->o, body);
     if (e->kind == ENTRY_TRAIN)
         print_end_of_step(h, e);
-    out_text(h->o, "}\n");
+    end_function(h, from, (const char *const[]){"s"}, 1);
 }
 
 void print_steps(Host *h)
