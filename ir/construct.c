@@ -105,8 +105,38 @@ static Node *product(Node *a, Node *b, int ta, int tb)
     return build(OP_MATMUL, in, 2, attrs_make(OP_MATMUL, attrs, 2));
 }
 
-/* Products of stacks: a stack times one matrix is one tall product; two stacks must have the same leading
- * dimensions, ones are expanded. Vectors get a dimension of 1 for the time of the product. */
+/* The leading dimensions of x, n of them counted from the end of its matrix, or 1 where it has none. */
+static const Dim *leading(const Node *x, int i, int n)
+{
+    int at = x->type->rank - 2 - n + i;
+    return at < 0 ? dim_int(types_now(), 1) : x->type->dim[at];
+}
+
+/* Expands the leading dimensions of two stacks to common ones, where one of them is 1 or missing. What does
+ * not fit is left for the type rule to tell. */
+static void share_stacks(Node **a, Node **b)
+{
+    const Dim *dims[2][MAX_RANK], *one = dim_int(types_now(), 1);
+    Node *x[] = {*a, *b};
+    int n = (x[0]->type->rank > x[1]->type->rank ? x[0] : x[1])->type->rank - 2;
+    for (int i = 0; i < n; i++) {
+        const Dim *left = leading(x[0], i, n), *right = leading(x[1], i, n);
+        if (left != right && left != one && right != one)
+            return;
+        dims[0][i] = dims[1][i] = left == one ? right : left;
+    }
+    for (int k = 0; k < 2; k++) {
+        const Dim *const *matrix = x[k]->type->dim + x[k]->type->rank - 2;
+        dims[k][n] = matrix[0];
+        dims[k][n + 1] = matrix[1];
+        x[k] = expand_to(x[k], dims[k], n + 2);
+    }
+    *a = x[0];
+    *b = x[1];
+}
+
+/* Products of stacks: a stack times one matrix is one tall product; otherwise leading dimensions
+ * broadcast as in NumPy. Vectors get a dimension of 1 for the time of the product. */
 Node *matmul(Node *a, Node *b, int ta, int tb)
 {
     TypeTable *t = types_now();
@@ -153,6 +183,7 @@ Node *matmul(Node *a, Node *b, int ta, int tb)
         dims[rank - 1] = r->type->dim[1];
         r = reshape(r, dims, rank);
     } else {
+        share_stacks(&a, &b);
         r = product(a, b, ta, tb);
     }
     if (!r->type || (left > 1 && right > 1))

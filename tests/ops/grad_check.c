@@ -269,6 +269,7 @@ static Node *case_matmul(Trial *t, Op op, int variant)
                          b[][3] = {{3, 4}, {3, 4}, {4, 3}, {4, 3}};
     static const int64_t stack[] = {2, 2, 3}, other[] = {2, 3, 2}, matrix[] = {3, 2},
                          vector[] = {3};
+    static const int64_t wide[] = {3, 1, 2, 3};
     if (variant < 4)
         return matmul(x_of(t, 2, a[variant]), x_of(t, 2, b[variant]), variant & 1, variant >> 1);
     if (variant == 4)
@@ -277,6 +278,10 @@ static Node *case_matmul(Trial *t, Op op, int variant)
         return matmul(x_of(t, 3, other), x_of(t, 3, stack), 1, 1);
     if (variant == 6)
         return matmul(x_of(t, 3, stack), x_of(t, 2, matrix), 0, 0);
+    if (variant == 7) /* leading dimensions broadcast */
+        return matmul(x_of(t, 2, a[0]), x_of(t, 3, other), 0, 0);
+    if (variant == 8)
+        return matmul(x_of(t, 4, wide), x_of(t, 3, other), 0, 0);
     return matmul(x_of(t, 2, a[0]), x_of(t, 1, vector), 0, 0);
 }
 
@@ -343,7 +348,7 @@ static const struct {
     Node *(*make)(Trial *t, Op op, int variant);
 } structured[] = {
     {OP_SUM, 5, case_reduce},    {OP_MEAN, 5, case_reduce},     {OP_MAXRED, 5, case_reduce},
-    {OP_MINRED, 5, case_reduce}, {OP_VAR, 5, case_reduce},      {OP_MATMUL, 8, case_matmul},
+    {OP_MINRED, 5, case_reduce}, {OP_VAR, 5, case_reduce},      {OP_MATMUL, 10, case_matmul},
     {OP_LINEAR, 4, case_linear}, {OP_SOFTMAX, 3, case_softmax}, {OP_LOG_SOFTMAX, 3, case_softmax},
     {OP_RESHAPE, 1, case_view},  {OP_PERMUTE, 2, case_view},    {OP_SLICE, 2, case_view},
     {OP_PAD, 3, case_view},      {OP_EXPAND, 1, case_view},     {OP_DIVN, 1, case_view},
