@@ -56,11 +56,48 @@ static double *named_state(const OptimInfo *info, OptimElement *x, const char *n
     return NULL;
 }
 
-#define REAL float
-#define OPTIM_FUNCTION optim_float
-#include "ir/optim_cells.h"
-#undef REAL
-#undef OPTIM_FUNCTION
+/* Hypers, states and derived scalars by the names that bodies use; a row has some of them. */
+void optim_float(int kind, OptimElement *x)
+{
+    const OptimInfo *info = optim_info(kind);
+    float p = (float)x->p, g = (float)x->g, bc1 = (float)x->bc1, bc2 = (float)x->bc2;
+    float first = (float)x->first, trust = (float)x->trust;
+#define HYPER(name) float name = (float)named_hyper(info, x, #name);
+    HYPER(lr)
+    HYPER(momentum)
+    HYPER(dampening)
+    HYPER(weight_decay)
+    HYPER(nesterov)
+    HYPER(beta1)
+    HYPER(beta2)
+    HYPER(eps)
+    HYPER(alpha)
+#undef HYPER
+#define STATE(name)                                                                                \
+    double *at_##name = named_state(info, x, #name), unused_##name = 0;                            \
+    at_##name = at_##name ? at_##name : &unused_##name;                                            \
+    float name = (float)*at_##name;
+    STATE(momentum_buffer)
+    STATE(exp_avg)
+    STATE(exp_avg_sq)
+    STATE(square_avg)
+#undef STATE
+    int row = 0;
+#define OPTIMIZER(id, name, hypers, states, derived, ...) OPTIMIZER_(__VA_ARGS__)
+#define OPTIMIZER_(body, prose)                                                                    \
+    if (row++ == kind)                                                                             \
+    body
+#include "ir/optim.def"
+#undef OPTIMIZER_
+#undef OPTIMIZER
+    (void)dampening, (void)first, (void)trust, (void)bc1, (void)bc2, (void)nesterov;
+    x->p = p;
+    x->g = g;
+    *at_momentum_buffer = momentum_buffer;
+    *at_exp_avg = exp_avg;
+    *at_exp_avg_sq = exp_avg_sq;
+    *at_square_avg = square_avg;
+}
 
 /* The same text once more, in double with the C library's functions. */
 #define rt_sqrt sqrt
@@ -86,10 +123,6 @@ double cell_double(Op op, double a, double b, double c, double p, double q)
         return NAN;
     }
 }
-
-#define REAL double
-#define OPTIM_FUNCTION optim_double
-#include "ir/optim_cells.h"
 
 /* Every operator and call of a cell rounds once; comparisons and choices do not. */
 int cell_roundings(Op op)

@@ -52,5 +52,4 @@ typedef struct OptimElement {
     double p, g, state[4], hyper[MAX_HYPERS], bc1, bc2, first, trust;
 } OptimElement;
 void optim_float(int kind, OptimElement *x);
-void optim_double(int kind, OptimElement *x);
 #endif
