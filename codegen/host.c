@@ -37,9 +37,9 @@ void source_comment(Host *h, Span span)
     if (!span.file)
         return;
     const char *text = source_text(h, span);
-    Place place = place_of(h->u->diags->sources, span.file, span.begin);
-    const char *slash = strrchr(place.path, '/');
-    const char *where = arena_printf(h->arena, "%s:%d", slash ? slash + 1 : place.path, place.line);
+    const char *path = source_of(h->u->diags->sources, span)->path, *slash = strrchr(path, '/');
+    const char *where = arena_printf(h->arena, "%s:%d", slash ? slash + 1 : path,
+                                     line_of(h->u->diags->sources, span.file, span.begin));
     int width = 96 - 4 * h->o->depth - (int)strlen(where);
     if ((int)strlen(text) > width - 3)
         out_line(h->o, "// %.*s...  %s", width - 6, text, where);

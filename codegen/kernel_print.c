@@ -593,10 +593,9 @@ static void print_source_lines(KernelPrinter *p)
             continue;
         size_t length;
         const char *line = source_line(source, span.begin, &length);
-        Place place = place_of(sources, span.file, span.begin);
-        const char *base = strrchr(place.path, '/');
-        const char *where =
-            arena_printf(p->o->arena, "%s:%d", base ? base + 1 : place.path, place.line);
+        const char *base = strrchr(source->path, '/');
+        const char *where = arena_printf(p->o->arena, "%s:%d", base ? base + 1 : source->path,
+                                         line_of(sources, span.file, span.begin));
         while (length && (*line == ' ' || *line == '\t')) {
             line++;
             length--;

@@ -157,6 +157,7 @@ typedef struct OptimizerState {
     const OptimizerDecl *decl;
     Span backward, clip, update; /* .file 0: none since the last update (update: none at all) */
     Vec(Param *) reached;        /* by the backwards since the last update */
+    Vec(bool) is_reached;        /* by parameter: is it among them? */
     int updates;
 } OptimizerState;
 

@@ -105,9 +105,11 @@ static bool owns(const Optimizer *o, const Param *p)
 
 static void add_reached(Elab *e, OptimizerState *s, Param *p)
 {
-    for (int i = 0; i < s->reached.n; i++)
-        if (s->reached.at[i] == p)
-            return;
+    while (s->is_reached.n <= p->index)
+        vec_push(e->arena, &s->is_reached, false);
+    if (s->is_reached.at[p->index])
+        return;
+    s->is_reached.at[p->index] = true;
     vec_push(e->arena, &s->reached, p);
 }
 
@@ -237,8 +239,11 @@ static void update(Elab *e, const Stmt *s)
         state->backward.file = state->clip.file = 0;
         state->update = s->word_span;
         state->updates++;
-        for (int k = 0; k < state->reached.n; k++)
-            param_next_version(e, state->reached.at[k]);
+        for (int k = 0; k < state->reached.n; k++) {
+            Param *p = state->reached.at[k];
+            param_next_version(e, p);
+            state->is_reached.at[p->index] = false;
+        }
         state->reached.n = 0;
         set_span(e, s->span);
         Attr attrs[] = {attr_str(state->optimizer->name), attr_str(none), attr_str(none),

@@ -127,7 +127,7 @@ const Attrs *attrs_make(Op op, const Attr *values, int n)
                (values[i].kind == ATTR_NONE && op_info(op)->attr[i].optional));
         hash = mix(hash, attr_hash(&values[i]));
     }
-    Attrs **slot = &p->attr_table[hash % 1024];
+    Attrs **slot = &p->attr_table[hash % ATTR_TABLE];
     for (Attrs *a = *slot; a; a = a->next) {
         int same = a->hash == hash && a->n == n;
         for (int i = 0; same && i < n; i++)
@@ -181,7 +181,9 @@ static uint32_t node_hash(const Node *n)
     h = mix(h, (uint64_t)n->in_instance * 8 + n->region);
     for (int i = 0; i < n->nin; i++)
         h = mix(h, (uint64_t)n->in[i]->id);
-    return h;
+    h ^= h >> 16; /* what differs high up alone must reach the low bits, which choose the bucket */
+    h *= 0x7feb352du;
+    return h ^ h >> 15;
 }
 
 static int node_equal(const Node *a, const Node *b)

@@ -229,12 +229,14 @@ typedef struct AmpBlock {
     Span span;
 } AmpBlock;
 
+enum { ATTR_TABLE = 8192 };
+
 struct Program {
     Arena *arena;
     Names *names;
     Diags *diags;
     TypeTable types;
-    Attrs *attr_table[1024];
+    Attrs *attr_table[ATTR_TABLE];
     Stage stage;
     Properties props;
     AmpBlock *amp;   /* NULL: the file has none */

@@ -147,7 +147,7 @@ static const Dim *dim_intern(TypeTable *t, Term *terms, int count)
             hash = hash_step(hash, (uint64_t)terms[kept].symbol[s] + 77);
         kept++;
     }
-    Dim **slot = &t->dims[hash % 1024];
+    Dim **slot = &t->dims[hash % TYPE_TABLE];
     for (Dim *d = *slot; d; d = d->next) {
         int same = d->hash == hash && d->count == kept;
         for (int i = 0; same && i < kept; i++)
@@ -342,7 +342,7 @@ const Type *type_make(TypeTable *t, DType dtype, int rank, const Dim *const *dim
     uint32_t hash = hash_step(2166136261u, (uint64_t)dtype * 31 + (uint64_t)rank);
     for (int i = 0; i < rank; i++)
         hash = hash_step(hash, dim[i]->hash);
-    Type **slot = &t->types[hash % 1024];
+    Type **slot = &t->types[hash % TYPE_TABLE];
     for (Type *x = *slot; x; x = x->next)
         if (x->hash == hash && x->dtype == dtype && x->rank == rank &&
             (!rank || !memcmp(x->dim, dim, sizeof *dim * (size_t)rank)))

@@ -75,12 +75,14 @@ typedef struct Type {
 
 enum { MAX_RANK = 16 };
 
+enum { TYPE_TABLE = 8192 }; /* buckets of the tables of equal types and dimensions */
+
 typedef struct TypeTable {
     Arena *arena;
     Symbol *symbol;
     int symbols, symbol_room;
-    Dim *dims[1024];
-    Type *types[1024];
+    Dim *dims[TYPE_TABLE];
+    Type *types[TYPE_TABLE];
 } TypeTable;
 
 void types_init(TypeTable *t, Arena *arena);

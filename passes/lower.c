@@ -690,7 +690,7 @@ static void sort_spans(Lower *w)
         qsort(w->spans.at, (size_t)w->spans.n, sizeof *w->spans.at, by_place);
     for (int i = 0; i < w->spans.n && sources && lines < 64; i++) {
         Span span = w->spans.at[i];
-        int line = place_of(sources, span.file, span.begin).line;
+        int line = line_of(sources, span.file, span.begin);
         if (line != last || span.file != file)
             kept[lines++] = span;
         last = line;

@@ -108,14 +108,7 @@ static int may_replace(Unit *u, const EntryPlan *e, const Launch *l, int in, int
 static Str variant_name(Unit *u, Names *functions, Str kernel, int in_place)
 {
     const char *base = arena_printf(u->scratch, "%s_%s", kernel, in_place ? "in_place" : "apart");
-    Str name = intern(u->program->names, base);
-    for (int i = 2;; i++) {
-        size_t count = functions->count;
-        intern(functions, name);
-        if (functions->count > count)
-            return name;
-        name = intern_printf(u->program->names, "%s_%d", base, i);
-    }
+    return take_name(functions, u->program->names, intern(u->program->names, base), "_");
 }
 
 /* The launch's kernel with these parameters in place: itself, the first time. */

@@ -136,8 +136,8 @@ Source *source_of(const Sources *s, Span span)
 const char *source_line(const Source *source, uint32_t offset, size_t *length)
 {
     size_t begin = offset < source->size ? offset : source->size;
-    while (begin > 0 && source->text[begin - 1] != '\n')
-        begin--;
+    const char *before = memrchr(source->text, '\n', begin);
+    begin = before ? (size_t)(before + 1 - source->text) : 0;
     const char *newline = memchr(source->text + begin, '\n', source->size - begin);
     size_t end = newline ? (size_t)(newline - source->text) : source->size;
     if (end > begin && source->text[end - 1] == '\r')
@@ -146,15 +146,23 @@ const char *source_line(const Source *source, uint32_t offset, size_t *length)
     return source->text + begin;
 }
 
+int line_of(const Sources *s, uint32_t file, uint32_t offset)
+{
+    const Source *source = source_of(s, (Span){.file = file});
+    if (!source)
+        return 0;
+    size_t end = offset < source->size ? offset : source->size, block = end / SOURCE_BLOCK;
+    return source->first_line + source->newlines[block] +
+           count_newlines(source, block * SOURCE_BLOCK, end);
+}
+
 Place place_of(const Sources *s, uint32_t file, uint32_t offset)
 {
     const Source *source = source_of(s, (Span){.file = file});
     if (!source)
         return (Place){.path = NULL};
-    Place place = {.path = source->path, .line = source->first_line, .column = 1};
+    Place place = {.path = source->path, .line = line_of(s, file, offset), .column = 1};
     size_t length, end = offset < source->size ? offset : source->size;
-    size_t block = end / SOURCE_BLOCK;
-    place.line += source->newlines[block] + count_newlines(source, block * SOURCE_BLOCK, end);
     for (const char *p = source_line(source, offset, &length); p < source->text + end; p++)
         place.column += (*p & 0xc0) != 0x80;
     return place;

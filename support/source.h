@@ -48,6 +48,7 @@ Source *source_read(Sources *s, const char *path,
 int source_split(Sources *s, Source *whole, Source ***parts);
 Source *source_of(const Sources *s, Span span);
 Place place_of(const Sources *s, uint32_t file, uint32_t offset); /* file as in Span */
+int line_of(const Sources *s, uint32_t file, uint32_t offset);    /* 0: no place */
 Span span_join(Span first, Span last);
 /* The line of text that holds the offset, without its newline. */
 const char *source_line(const Source *source, uint32_t offset, size_t *length);
