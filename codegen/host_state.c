@@ -240,20 +240,35 @@ static const char *dims_text(Host *h, const Type *type)
     return o.text;
 }
 
+/* Enumerators are ints: where one number is larger, all are macros. */
+static void print_constant(Host *h, int is_large, Str name, int64_t value, const char *shape)
+{
+    const char *text =
+        is_large ? arena_printf(h->arena, "#define %s INT64_C(%lld)", name, (long long)value)
+                 : arena_printf(h->arena, "    %s = %lld,", name, (long long)value);
+    if (*shape)
+        out_line(h->o, "%-44s /* %s */", text, shape);
+    else
+        out_line(h->o, "%s", text);
+}
+
 static void print_offsets(Host *h, const Pool *pool)
 {
+    int is_large = pool->size > INT32_MAX;
     out_line(h->o, "/* Where each weight begins in the flat buffers of %s. */",
              pool->optimizer ? pool->optimizer->name : "what is fixed");
-    out_text(h->o, "enum {\n");
+    if (!is_large)
+        out_text(h->o, "enum {\n");
     for (int i = 0; i < pool->params.n; i++) {
         const Param *p = pool->params.at[i];
-        const char *text = arena_printf(h->arena, "%s = %lld,", h->place[p->index].constant,
-                                        (long long)h->place[p->index].offset);
-        out_line(h->o, "    %-40s /* %s */", text, shape_text(h, p->type));
+        print_constant(h, is_large, h->place[p->index].constant, h->place[p->index].offset,
+                       shape_text(h, p->type));
     }
-    out_line(h->o, "    %s = %lld,", pool->elements, (long long)pool->size);
-    out_line(h->o, "    %s = %d", pool->count, pool->params.n);
-    out_text(h->o, "};\n\n");
+    print_constant(h, is_large, pool->elements, pool->size, "");
+    if (is_large)
+        out_line(h->o, "enum { %s = %d };\n", pool->count, pool->params.n);
+    else
+        out_line(h->o, "    %s = %d\n};\n", pool->count, pool->params.n);
 }
 
 static void print_table(Host *h, const Pool *pool)
@@ -278,7 +293,10 @@ void print_parameters(Host *h)
         print_table(h, h->pools.at[i]);
     }
     if (h->plan->arena_bytes)
-        out_line(h->o, "\nenum { ARENA_BYTES = %lld };", (long long)h->plan->arena_bytes);
+        out_line(h->o,
+                 h->plan->arena_bytes > INT32_MAX ? "\n#define ARENA_BYTES INT64_C(%lld)"
+                                                  : "\nenum { ARENA_BYTES = %lld };",
+                 (long long)h->plan->arena_bytes);
 }
 
 /* ---- memory ---- */
