@@ -120,6 +120,22 @@ static void run_passes(Compilation *c, Unit *u)
         passes_run(u, o->passes, o->last_pass);
 }
 
+/* IR text may leave out what only an emitted program needs. */
+static int can_emit(Compilation *c)
+{
+    Emit emit = c->options->emit;
+    int is_c = emit == EMIT_PROGRAM || emit == EMIT_LIB || emit == EMIT_HEADER;
+    for (int i = 0; is_c && i < c->program->params.n; i++) {
+        const Param *p = c->program->params.at[i];
+        if (!p->instance) {
+            error_at(&c->diags, CODE_RULE, p->span, "'%s' has no instance; a program needs one",
+                     p->name);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* What --emit asks for, of a program that has passed all its passes. */
 static void emit(Compilation *c, Unit *u)
 {
@@ -201,7 +217,8 @@ static void compile_program(Compilation *c, double started)
     started = report_time(c, "passes", started);
     if (o->memory_report && u.plan)
         mem_report(&u, &c->report);
-    emit(c, &u);
+    if (can_emit(c))
+        emit(c, &u);
     report_time(c, "emit", started);
 }
 
