@@ -133,6 +133,24 @@ static void check_streams(Elab *e)
     }
 }
 
+/* What emitted programs count in 64 bits is within reach of them. */
+static void check_memory(Elab *e)
+{
+    enum { BYTES = 16 }; /* weight, gradient and two moments in f32 */
+    int64_t left = MAX_BYTES / BYTES;
+    for (int i = 0; i < e->program->params.n; i++) {
+        const Param *p = e->program->params.at[i];
+        int64_t elements = 0;
+        dim_is_int(type_count(&e->program->types, p->type), &elements);
+        if (elements > left) {
+            elab_error(e, CODE_LIMIT, p->span,
+                       "the parameters up to '%s' are more than ampc accepts", p->name);
+            return;
+        }
+        left -= elements;
+    }
+}
+
 /* --- all of it --- */
 
 static Elab *elab_make(const ElabOptions *options, Diags *diags, Names *names, Arena *arena)
@@ -169,6 +187,8 @@ Program *elaborate(Ast *ast, const ElabOptions *options, Diags *diags, Names *na
         optimizers_finish(e);
     each_decl(e, check_rest);
     check_streams(e);
+    if (!diags->errors)
+        check_memory(e);
     if (!diags->errors && e->program->entries.n)
         warn_unused(e);
     return e->program;

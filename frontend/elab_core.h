@@ -204,6 +204,7 @@ struct Elab {
     int depth;
     bool has_train;
     bool stopped; /* a limit was passed */
+    int work;     /* statements and blocks run so far */
 };
 
 /* --- diagnostics (elab_value.c) --- */
@@ -274,6 +275,9 @@ void scope_pop(Elab *e, Scope *former);
 Str qualified_text(Elab *e, const Expr *x); /* a.b.c as one name; NULL: not of this form */
 
 /* --- types and signatures (elab_shape.c) --- */
+#define MAX_BYTES                                                                                  \
+    ((int64_t)1 << 46) /* of a tensor, and of all parameters with their optimizer's state */
+bool fits_limits(Elab *e, const Type *type, Span span);
 
 DType element_type(ElementType t); /* DT_NONE: not supported */
 bool resolve_element(Elab *e, const TypeExpr *t, DType *out);

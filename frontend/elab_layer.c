@@ -37,6 +37,7 @@ Param *param_make(Elab *e, Layer *layer, Str name, const Type *type, Init init, 
 {
     Param *p = new (e->arena, Param);
     size_t prefix = strlen(layer->instance->name) + 1;
+    fits_limits(e, type, span);
     p->name = intern_printf(e->names, "%s.%s", layer->path, name);
     p->local = intern(e->names, p->name + prefix);
     p->instance = layer->instance;

@@ -84,14 +84,14 @@ const Dim *signature_dim(Elab *e, const DimExpr *d, bool *is_new)
 }
 
 /* The elements and bytes of a tensor are counted in 64 bits before anything is allocated. */
-static bool fits_limits(Elab *e, const Type *type, Span span)
+bool fits_limits(Elab *e, const Type *type, Span span)
 {
     int64_t elements = 1;
     for (int i = 0; i < type->rank; i++) {
         int64_t most = dim_max(e->types, type->dim[i]);
         if (most < 0 || most > INT32_MAX ||
             __builtin_mul_overflow(elements, most > 0 ? most : 1, &elements) ||
-            elements > ((int64_t)1 << 46) / dtype_bytes(type->dtype)) {
+            elements > MAX_BYTES / dtype_bytes(type->dtype)) {
             elab_error(e, CODE_LIMIT, span, "a tensor %s is larger than ampc accepts",
                        type_text(e->types, type, e->arena));
             return false;

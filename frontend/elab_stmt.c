@@ -2,7 +2,7 @@
 #include "frontend/elab_core.h"
 #include <string.h>
 
-enum { MAX_REPEAT = 65536, MAX_NODES = 2000000 };
+enum { MAX_REPEAT = 65536, MAX_NODES = 2000000, MAX_WORK = 2000000 };
 
 /* The calls that lead to the place being elaborated, outermost last. */
 void note_calls(Elab *e, Diag *d)
@@ -452,8 +452,19 @@ static void exec(Elab *e, const Stmt *s)
     }
 }
 
+/* Functions that call others twice, and loops in loops, do much without adding one operation. */
+static void count_work(Elab *e, Span span)
+{
+    if (++e->work <= MAX_WORK || e->stopped)
+        return;
+    elab_error(e, CODE_LIMIT, span, "this takes more than %d statements with all calls inlined",
+               MAX_WORK);
+    e->stopped = true;
+}
+
 void exec_block(Elab *e, const Block *block)
 {
+    count_work(e, block->span);
     for (int i = 0; i < block->stmts.n && !e->stopped; i++) {
         const Stmt *s = block->stmts.at[i];
         if (e->frame->returned) {
@@ -462,6 +473,7 @@ void exec_block(Elab *e, const Block *block)
             return;
         }
         set_span(e, s->span);
+        count_work(e, s->span);
         exec(e, s);
         if (graph_now()->count > MAX_NODES) {
             elab_error(e, CODE_LIMIT, s->span, "the program has more than %d operations",
