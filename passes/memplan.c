@@ -164,10 +164,13 @@ static void join_lives(EntryPlan *e)
 {
     for (int i = 0; i < e->buffers.n; i++)
         e->buffers.at[i]->until = e->buffers.at[i]->last;
-    for (int i = 0; i < e->buffers.n; i++) {
-        int last = e->buffers.at[i]->last;
-        for (Buffer *b = e->buffers.at[i]->over; b; b = b->over)
-            b->until = last > b->until ? last : b->until;
+    for (int i = e->launches.n - 1; i >= 0; i--) { /* what replaces a value is made after it */
+        const Launch *l = e->launches.at[i];
+        for (int k = 0; k < l->buffers; k++) {
+            const Buffer *b = l->buffer[k];
+            if (b->over && b->until > b->over->until)
+                b->over->until = b->until;
+        }
     }
 }
 
@@ -226,6 +229,35 @@ static int wants_swap(Unit *u, const EntryPlan *e, int i)
     return 0;
 }
 
+static int uses(const Launch *l, const Buffer *b)
+{
+    for (int k = 0; k < l->buffers; k++)
+        if (l->buffer[k] == b)
+            return 1;
+    return is_operand(l, b);
+}
+
+/* One end of the life of b, which the launch that moved uses and its neighbour does not. */
+static void move_life(const EntryPlan *e, Buffer *b, int from, int to)
+{
+    if (!b || b->kind != BUFFER_ARENA || uses(e->launches.at[from], b))
+        return;
+    if (b->first == from)
+        b->first = to;
+    if (b->last == from)
+        b->last = to;
+    outlive_repeats(e, b);
+}
+
+/* Launch l has changed places with the one that is at `from` now. */
+static void move_lives(const EntryPlan *e, const Launch *l, int from, int to)
+{
+    for (int k = 0; k < l->buffers; k++)
+        move_life(e, l->buffer[k], from, to);
+    for (int k = 0; l->product && k < 2; k++)
+        move_life(e, l->product->operand[k].buffer, from, to);
+}
+
 /* A gradient with respect to a layer's input is made before that of its weights, which reads the input: turns
  * such pairs, so that the first may replace the input. */
 static void turn_pairs(Unit *u, EntryPlan *e)
@@ -238,7 +270,8 @@ static void turn_pairs(Unit *u, EntryPlan *e)
         e->launches.at[i + 1] = l;
         e->launches.at[i]->index = i;
         l->index = i + 1;
-        find_lives(e);
+        move_lives(e, e->launches.at[i], i + 1, i);
+        move_lives(e, l, i, i + 1);
     }
 }
 
