@@ -175,7 +175,8 @@ static int writes_code(Emit emit)
     return emit == EMIT_PROGRAM || emit == EMIT_LIB || emit == EMIT_HEADER;
 }
 
-/* IR text brings its properties; what the caller asks for wins while nothing depends on them yet. */
+/* IR text brings its properties; what the caller asks for wins while nothing depends on them
+ * yet. */
 static int needs_properties(const Program *p, const Settings *s)
 {
     int asked = s->level >= 0 || s->half_given || s->policy_given || s->rounding_given ||

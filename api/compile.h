@@ -9,7 +9,7 @@
 #define AMPC_API_COMPILE_H
 #include "api/options.h"
 
-/* What compile and ampc's functions return, and ampc's exit codes (CONTRACTS C6 and ECOSYSTEM 3). */
+/* What compile and ampc's functions return, and ampc's exit codes. */
 enum { DONE = 0, WRONG_INPUT = 1, WRONG_USAGE = 2, SYSTEM_FAILED = 3, INTERNAL_ERROR = 4 };
 
 typedef struct Compilation {
@@ -26,9 +26,9 @@ typedef struct Compilation {
     int out_of_memory;
 } Compilation;
 
-/* Reads file `name` ("-": standard input), or takes `text` under that name. Without memory everything is
- * given back already, out_of_memory is set, and the status is SYSTEM_FAILED. `first_line` is the number
- * of the text's first line. */
+/* Reads file `name` ("-": standard input), or takes `text` under that name. Without memory
+ * everything is given back already, out_of_memory is set, and the status is SYSTEM_FAILED.
+ * `first_line` is the number of the text's first line. */
 int compile(Compilation *c, const Options *options, const char *name, const char *text,
             size_t bytes, int first_line);
 void compilation_free(Compilation *c);

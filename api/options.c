@@ -188,7 +188,8 @@ static void set_property(Settings *s, Tristate *property, int which, unsigned bi
     s->unset = which == 2 ? s->unset | bit : s->unset & ~bit;
 }
 
-/* Adds an option to the banner's text, quoted where a shell would need it, and harmless in a comment. */
+/* Adds an option to the banner's text, quoted where a shell would need it, and harmless in a
+ * comment. */
 static void remember(Reader *r, const Row *row, const char *value)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -51,7 +51,8 @@ typedef struct Options {
 
 enum { FOR_COMMAND_LINE, FOR_LIBRARY };
 
-/* Reads NULL-ended `words`; gives 0 when they are wrong. Texts live in the arena or in the words. */
+/* Reads NULL-ended `words`; gives 0 when they are wrong. Texts live in the arena or in the
+ * words. */
 int options_read(Options *o, Arena *arena, const char *const *words, int reader);
 void options_help(Out *out);
 void options_manual(Out *out); /* --help as a manual page */

@@ -1,4 +1,5 @@
-/* How a target spells what kernels say: data, no decisions. $1 … are the arguments of a template. */
+/* How a target spells what kernels say: data, no decisions. $1 … are the arguments of a
+ * template. */
 #ifndef AMPC_CODEGEN_DIALECT_H
 #define AMPC_CODEGEN_DIALECT_H
 #include "ir/type.h"

@@ -30,8 +30,8 @@ int reads_loop(const Kernel *k, int first, int last, int loop)
 
 /* ---- lines ---- */
 
-/* Where to break a text so that the first part has at most `room` characters: at the blank outside of most
- * brackets, the later the better. 0: nowhere. */
+/* Where to break a text so that the first part has at most `room` characters: at the blank outside
+ * of most brackets, the later the better. 0: nowhere. */
 static size_t find_break(const char *text, size_t room)
 {
     size_t best = 0;
@@ -332,7 +332,8 @@ static const char *cast_text(KernelPrinter *p, const Let *e)
     if (is_real(to) && is_real(from))
         return x;
     if (is_real(to)) {
-        /* gcc 12 makes trunc(y) of (float)(int32_t)y, which gives -0 for -0.5, but not by way of double. */
+        /* gcc 12 makes trunc(y) of (float)(int32_t)y, which gives -0 for -0.5, but not by way of
+         * double. */
         int truncates = e->in[0]->kind == X_CAST && is_real(e->in[0]->in[0]->dtype);
         return arena_printf(p->o->arena, truncates ? "(float)(double)%s" : "(float)%s",
                             wrapped(p, x));

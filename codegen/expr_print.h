@@ -1,5 +1,5 @@
-/* Text of a kernel's expressions. Values that are used once are written where they are used while the line
- * stays short; others become `const float name = …;`. */
+/* Text of a kernel's expressions. Values that are used once are written where they are used while
+ * the line stays short; others become `const float name = …;`. */
 #ifndef AMPC_CODEGEN_EXPR_PRINT_H
 #define AMPC_CODEGEN_EXPR_PRINT_H
 #include "codegen/dialect.h"
@@ -28,8 +28,8 @@ const char *dim_plain(KernelPrinter *p, const Dim *d);
 int reads_loop(const Kernel *k, int first, int last, int loop);
 /* Decides which values get a name; before anything is printed. */
 void name_lets(const Kernel *k);
-/* Declares what has to be declared of this phase. `which`: only values that depend (1) or do not depend (0) on the
- * parts of `mask`; mask 0: all. */
+/* Declares what has to be declared of this phase. `which`: only values that depend (1) or do not
+ * depend (0) on the parts of `mask`; mask 0: all. */
 void print_lets(KernelPrinter *p, int phase, int mask, int which);
 const char *let_text(KernelPrinter *p, const Let *e);
 void print_stores(KernelPrinter *p, int phase);

@@ -56,7 +56,8 @@ typedef struct Host {
 } Host;
 
 /* ---- the state's members ---- */
-/* The member of an optimizer, scaler or entry in the state: its name, with a number when two would be equal. */
+/* The member of an optimizer, scaler or entry in the state: its name, with a number when two would
+ * be equal. */
 Str member(Host *h, const void *object, Str name);
 static inline Str scaler_member(Host *h, const Scaler *s)
 {
@@ -70,7 +71,8 @@ int update_takes_scale(const Host *h, const Optimizer *o); /* do its gradients c
 int is_dataset_used(const Host *h, const Dataset *d);
 Str part_name(Host *h, const Entry *e);             /* of the rows that an entry runs over */
 int text_names(const char *text, const char *name); /* does C text use a name? */
-/* Ends a function whose body began at `from`: parameters that it does not use are named in a cast to void. */
+/* Ends a function whose body began at `from`: parameters that it does not use are named in a cast
+ * to void. */
 void end_function(Host *h, size_t from, const char *const *parameters, int count);
 
 /* Begins a section of the file. */

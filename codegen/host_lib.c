@@ -1,10 +1,10 @@
-/* Prints the functions of a library and its header: the state behind an opaque pointer, one function
- * an entry, and access to the weights. Only names that begin with the prefix are external.
+/* Prints the functions of a library and its header: the state behind an opaque pointer, one
+ * function an entry, and access to the weights. Only names that begin with the prefix are external.
  *
  *     int digits_fit_step(digits *d, int64_t N, const float *x, const int32_t *y, digits_fit_report *);
  *
- * A call checks what it is given, sets the number of threads, runs the step, restores the number, and
- * leaves a text when it fails. One that fails has changed nothing, except by RT_STOPPED.
+ * A call checks what it is given, sets the number of threads, runs the step, restores the number,
+ * and leaves a text when it fails. One that fails has changed nothing, except by RT_STOPPED.
  */
 #include "codegen/host.h"
 #include <string.h>

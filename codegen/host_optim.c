@@ -1,5 +1,5 @@
-/* Prints optimizers: the body of a row of optim.def as one sweep over the flat buffers, and around it
- * an update that tests, unscales, clips and counts.
+/* Prints optimizers: the body of a row of optim.def as one sweep over the flat buffers, and around
+ * it an update that tests, unscales, clips and counts.
  *
  *     RT_LEAF void opt_sweep(int64_t lo, int64_t hi, opt_hyper h, float k, float *weight, ...)
  *         for each element: load the gradient, multiply by k, the row's body, store weight, copy

@@ -122,7 +122,8 @@ static int by_place(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Weights and gradients in the order in which they lie in memory; pools in the order of their first. */
+/* Weights and gradients in the order in which they lie in memory; pools in the order of their
+ * first. */
 static void sort_params(const Host *h, Buffer **buffers, int count)
 {
     Placed *placed = new_array(h->arena, Placed, count + 1);

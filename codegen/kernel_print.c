@@ -57,7 +57,8 @@ static const char *divisor(KernelPrinter *p, const Dim *d)
     return strchr(text, ' ') ? arena_printf(p->o->arena, "(%s)", text) : text;
 }
 
-/* Works the loops of a part out from its flat index, where there are several; those that the phases read. */
+/* Works the loops of a part out from its flat index, where there are several; those that the phases
+ * read. */
 static void split_index(KernelPrinter *p, int part, const char *flat, int first, int last)
 {
     int loops = part_loops(p, part), seen = 0;
@@ -714,7 +715,8 @@ static void print_arguments(KernelPrinter *p)
     }
 }
 
-/* The names of what is replaced in place: made from the one pointer, so that it may stay `restrict`. */
+/* The names of what is replaced in place: made from the one pointer, so that it may stay
+ * `restrict`. */
 static void print_replaced(KernelPrinter *p)
 {
     for (int i = 0; i < p->k->params; i++) {

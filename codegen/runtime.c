@@ -408,7 +408,8 @@ static int is_macro_call(const char *line)
     return n > 3 && line[n] == '(';
 }
 
-/* A name at file scope that is followed by ( = [ ; or {, or a constant of an enum, is defined here. */
+/* A name at file scope that is followed by ( = [ ; or {, or a constant of an enum, is defined
+ * here. */
 static void define(Paste *p, const Scan *s, const char *name, size_t bytes, char before,
                    const char *after, void *data)
 {

@@ -1,5 +1,5 @@
-/* Files that appear complete or not at all: each is written under another name beside its own and then
- * renamed, once all of them could be written.
+/* Files that appear complete or not at all: each is written under another name beside its own and
+ * then renamed, once all of them could be written.
  *
  *     File files[] = {{"digits.c", text, size}, {"digits.h", header, header_size}};
  *     const char *why = files_write(&arena, files, 2);        "cannot write digits.c: No space left …"

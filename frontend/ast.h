@@ -33,8 +33,8 @@ typedef struct Text {
     Span span;
 } Text;
 
-/* [name =] value. Arguments, and everything else of the form name = value: properties, settings of a
- * train, parts of a split, settings of a group. */
+/* [name =] value. Arguments, and everything else of the form name = value: properties, settings of
+ * a train, parts of a split, settings of a group. */
 typedef struct Arg {
     Str name; /* NULL: positional */
     Span name_span;
@@ -399,7 +399,8 @@ const char *operator_spelling(Operator operator);
 const char *value_type_spelling(ValueType type);
 const char *item_word(ItemKind kind); /* "model", "extern op", "amp" … */
 
-/* Writes the program in canonical form: what it prints parses to the same tree, and prints the same. */
+/* Writes the program in canonical form: what it prints parses to the same tree, and prints the
+ * same. */
 void ast_print(const Ast *ast, Out *o);
 /* An expression or a type alone, as it would be written. */
 void expr_print(const Expr *e, Out *o);

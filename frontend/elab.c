@@ -1,4 +1,5 @@
-/* Elaboration, from the top: files, then consts and options, then what the files declare, in order. */
+/* Elaboration, from the top: files, then consts and options, then what the files declare, in
+ * order. */
 #include "frontend/elab_core.h"
 #include "rt_rng.h"
 #include <stdlib.h>
@@ -103,7 +104,8 @@ static int compare_streams(const void *a, const void *b)
     return x->span.begin < y->span.begin ? -1 : x->span.begin > y->span.begin;
 }
 
-/* Random numbers are told apart by a hash of 32 bits; two names with one hash would draw the same. */
+/* Random numbers are told apart by a hash of 32 bits; two names with one hash would draw the
+ * same. */
 static void check_streams(Elab *e)
 {
     Program *p = e->program;

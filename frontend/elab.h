@@ -1,5 +1,5 @@
-/* From syntax tree to Program: names are resolved, imports followed, models and defs inlined where they
- * are called, sizes worked out, and each train, eval and infer becomes a graph.
+/* From syntax tree to Program: names are resolved, imports followed, models and defs inlined where
+ * they are called, sizes worked out, and each train, eval and infer becomes a graph.
  *
  *     Ast *ast = parse(source, diags, names, arena);
  *     if (!diags->errors) program = elaborate(ast, &options, diags, names, arena);

@@ -1,4 +1,5 @@
-/* amp { }: the properties of a file, read but not resolved; the command line and the level come later. */
+/* amp { }: the properties of a file, read but not resolved; the command line and the level come
+ * later. */
 #include "frontend/elab_core.h"
 #include <string.h>
 

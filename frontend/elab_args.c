@@ -1,4 +1,5 @@
-/* Arguments: positional ones fill the tensors, then the attributes in declared order; the rest comes by name. */
+/* Arguments: positional ones fill the tensors, then the attributes in declared order; the rest
+ * comes by name. */
 #include "frontend/elab_core.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Functions of builtin.def other than losses: reductions, views, generators. Each gets its bound arguments
- * and gives the value; the span of new nodes is the call's. */
+/* Functions of builtin.def other than losses: reductions, views, generators. Each gets its bound
+ * arguments and gives the value; the span of new nodes is the call's. */
 #include "frontend/elab_core.h"
 #include <string.h>
 

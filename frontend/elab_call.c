@@ -1,4 +1,5 @@
-/* Calls: what a callee's name means, casts, and the binding of arguments to functions of the language. */
+/* Calls: what a callee's name means, casts, and the binding of arguments to functions of the
+ * language. */
 #include "frontend/elab_core.h"
 #include <math.h>
 #include <string.h>
@@ -297,7 +298,8 @@ static Value call_decl(Elab *e, const CallSite *c, Decl *d)
     }
 }
 
-/* What a function gives is called after its operand and itself, "fc1_relu", until the user names it. */
+/* What a function gives is called after its operand and itself, "fc1_relu", until the user names
+ * it. */
 static Value named_result(Elab *e, const CallSite *c, const char *name, Value v)
 {
     if (v.kind != VAL_TENSOR || !v.node->type || v.node->name || op_is(v.node->op, F_GENERATOR) ||

@@ -1,5 +1,5 @@
-/* What can be said about a model or def that nothing calls: names, functions and attributes exist. Types and
- * shapes are not known without a call. All branches are looked at.
+/* What can be said about a model or def that nothing calls: names, functions and attributes exist.
+ * Types and shapes are not known without a call. All branches are looked at.
  */
 #include "frontend/elab_core.h"
 #include <ctype.h>

@@ -1,8 +1,8 @@
 /* What the parts of the elaborator share; private to frontend/elab*.c.
  *
  * Expressions are evaluated to a Value: a number known now, a number known when the emitted program
- * starts, a tensor (a node of the open graph), a layer, or several of these. Wrong input is reported
- * once and becomes VAL_ERROR, which everything accepts silently.
+ * starts, a tensor (a node of the open graph), a layer, or several of these. Wrong input is
+ * reported once and becomes VAL_ERROR, which everything accepts silently.
  */
 #ifndef AMPC_FRONTEND_ELAB_CORE_H
 #define AMPC_FRONTEND_ELAB_CORE_H
@@ -283,8 +283,8 @@ DType element_type(ElementType t); /* DT_NONE: not supported */
 bool resolve_element(Elab *e, const TypeExpr *t, DType *out);
 const Type *resolve_type(Elab *e, const TypeExpr *t,
                          const char *what); /* all dims known; NULL: reported */
-/* Binds the dimension names of the signature to the arguments, checks shapes and types, and gives the
- * arguments as the body sees them. `who` is the callee: "net". */
+/* Binds the dimension names of the signature to the arguments, checks shapes and types, and gives
+ * the arguments as the body sees them. `who` is the callee: "net". */
 typedef struct Given {
     Value value;
     Span span;         /* where an error about it stands */
@@ -341,7 +341,8 @@ typedef struct CallSite { /* f(args), or piped |> f(args) */
 } CallSite;
 Value call_expr(Elab *e, const CallSite *c);
 Value call_builtin(Elab *e, const char *name, const CallSite *c);
-/* Binds data by position and attributes by name; gives the data. Slot i of the site is parameter i. */
+/* Binds data by position and attributes by name; gives the data. Slot i of the site is parameter
+ * i. */
 bool bind_call(Elab *e, const Signature *s, const CallSite *c, const char *who, Site *site,
                Given *given);
 bool is_builtin(const char *name);

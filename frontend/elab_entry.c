@@ -1,7 +1,8 @@
 /* Entries: each train, eval and infer gets its inputs and one graph.
  *
- * The leading dimension of the data is the batch: N is 1 .. batch at run time. With a dataset the inputs
- * are its fields, by name; other sizes come from the fields, or from attributes with a range.
+ * The leading dimension of the data is the batch: N is 1 .. batch at run time. With a dataset the
+ * inputs are its fields, by name; other sizes come from the fields, or from attributes with a
+ * range.
  */
 #include "frontend/elab_core.h"
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Expressions: names, operators, indices. Numbers are folded, tensors become nodes of the open graph. */
+/* Expressions: names, operators, indices. Numbers are folded, tensors become nodes of the open
+ * graph. */
 #include "frontend/elab_core.h"
 #include <string.h>
 

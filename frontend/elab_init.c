@@ -1,5 +1,5 @@
-/* How parameters start: zeros(), ones(), constant(c), uniform(low, high), normal(mean, std), he_normal(),
- * xavier_uniform(), orthogonal(gain), eye(), or a number.
+/* How parameters start: zeros(), ones(), constant(c), uniform(low, high), normal(mean, std),
+ * he_normal(), xavier_uniform(), orthogonal(gain), eye(), or a number.
  */
 #include "frontend/elab_core.h"
 #include <math.h>

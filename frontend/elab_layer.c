@@ -1,5 +1,5 @@
-/* Layers, models and instances. A model is inlined at each call; its layers and parameters are made by the
- * first call and found again by the later ones, by name.
+/* Layers, models and instances. A model is inlined at each call; its layers and parameters are made
+ * by the first call and found again by the later ones, by name.
  *
  *     instance net = Mlp();      net(x)  makes  net.fc1.weight  f32[256, 64] from the last dimension of x
  */
@@ -76,7 +76,8 @@ Node *param_read(Elab *e, Param *p)
 
 /* --- declarations --- */
 
-/* The attributes of a signature, from the slots of a call that begin at `first`, else by default. */
+/* The attributes of a signature, from the slots of a call that begin at `first`, else by
+ * default. */
 static bool bind_attributes(Elab *e, Decl *d, Site *site, int first, Value *out)
 {
     const Signature *s = &d->item->function.signature;
@@ -148,7 +149,8 @@ static bool read_size(Elab *e, Site *s, const char *name, int64_t *out)
     return ok;
 }
 
-/* layer fc = linear(out, bias = true, init = …, layout = "out_in");   layer wte = embedding(num, dim); */
+/* layer fc = linear(out, bias = true, init = …, layout = "out_in");   layer wte = embedding(num,
+ * dim); */
 static bool read_builtin(Elab *e, Layer *l, int kind, const Call *call)
 {
     Site s;

@@ -14,7 +14,8 @@ static int64_t last_axis(const Node *x)
     return x->type->rank - 1;
 }
 
-/* The values of an input used as index must be below `classes`: seen through views and integer casts. */
+/* The values of an input used as index must be below `classes`: seen through views and integer
+ * casts. */
 void limit_classes(Elab *e, const Node *index, const Dim *classes)
 {
     int64_t c;

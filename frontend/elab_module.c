@@ -1,8 +1,8 @@
-/* Files and names: follows imports, looks names up, and works out consts and options when they are first
- * asked for.
+/* Files and names: follows imports, looks names up, and works out consts and options when they are
+ * first asked for.
  *
- * An import is found relative to the importing file, then in the folders of -I. A file is read once; its
- * items are seen by the importer under the prefix of `as`, or without one.
+ * An import is found relative to the importing file, then in the folders of -I. A file is read
+ * once; its items are seen by the importer under the prefix of `as`, or without one.
  */
 #include "frontend/elab_core.h"
 #include "frontend/parse.h"

@@ -1,5 +1,5 @@
-/* Arithmetic on numbers that are known when compiling, and the trees of those that are not: integers in
- * 64 bits without overflow, reals in double without NaN and infinity.
+/* Arithmetic on numbers that are known when compiling, and the trees of those that are not:
+ * integers in 64 bits without overflow, reals in double without NaN and infinity.
  *
  *     const K: int = 3 * 4;          folded to 12
  *     lr * 2                          lr is an option: a Scalar tree
@@ -158,7 +158,8 @@ static Value fold_reals(Elab *e, const Expr *x, double a, double b)
     }
 }
 
-/* Arithmetic on dimensions. What holds for every value of the symbols is known: N + 1 > N is not asked for. */
+/* Arithmetic on dimensions. What holds for every value of the symbols is known: N + 1 > N is not
+ * asked for. */
 static Value fold_dims(Elab *e, const Expr *x, const Dim *a, const Dim *b)
 {
     TypeTable *t = e->types;
@@ -301,7 +302,8 @@ static Value fold_runtime_function(Elab *e, const char *name, Span span, const V
     return s->a && (n < 2 || s->b) ? value_runtime(s, OPTION_REAL) : value_error();
 }
 
-/* The function of numbers; *known: false when there is no such function, or an argument is no number. */
+/* The function of numbers; *known: false when there is no such function, or an argument is no
+ * number. */
 Value fold_function(Elab *e, const char *name, Span span, const Value *in, int n, bool *known)
 {
     bool runtime = false;

@@ -1,5 +1,5 @@
-/* Types as written, and signatures against arguments. A capital name that is no const of the file is a
- * dimension: its first appearance takes the argument's size, every other one must agree.
+/* Types as written, and signatures against arguments. A capital name that is no const of the file
+ * is a dimension: its first appearance takes the argument's size, every other one must agree.
  *
  *     model M(x: float[N, C]; heads: int) -> float[N, C / heads]       called with float[N, 64]: C = 64
  */
@@ -174,7 +174,8 @@ static Diag *mismatch(Elab *e, Code code, const Argument *a)
     return d;
 }
 
-/* Index of the ..S among the dims, -1 if there is none; how many dims it stands for goes to *count. */
+/* Index of the ..S among the dims, -1 if there is none; how many dims it stands for goes to
+ * *count. */
 static int find_rest(const TypeExpr *t, int rank, int *count)
 {
     for (int i = 0; i < t->dims.n; i++)
@@ -195,7 +196,8 @@ static Value rest_value(Elab *e, const Type *type, int first, int count)
     return v;
 }
 
-/* Gives the new names their values: the first of two passes, so that C / heads may stand before C. */
+/* Gives the new names their values: the first of two passes, so that C / heads may stand before
+ * C. */
 static bool bind_dims(Elab *e, const Argument *a)
 {
     const TypeExpr *t = a->type;

@@ -1,5 +1,5 @@
-/* The statements of a step: backward, clip, update. Their order is checked here: an update needs a backward
- * since the last one, a clip stands between the two.
+/* The statements of a step: backward, clip, update. Their order is checked here: an update needs a
+ * backward since the last one, a clip stands between the two.
  */
 #include "frontend/elab_core.h"
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* What a train declares: settings, optimizers with their schedules and groups, scalers, the checkpoint.
+/* What a train declares: settings, optimizers with their schedules and groups, scalers, the
+ * checkpoint.
  *
  *     optimizer opt = sgd(net, lr = cosine(lr, warmup = 200)) { group "*.bias": weight_decay = 0; group "*": … }
  */

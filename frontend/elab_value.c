@@ -1,4 +1,5 @@
-/* Values and what is said about them: constructors, conversions with their errors, texts for people. */
+/* Values and what is said about them: constructors, conversions with their errors, texts for
+ * people. */
 #include "frontend/elab_core.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Turns the text of a source into tokens, one at a time. What the language does not have is reported
- * here, once and precisely; the lexer then goes on as well as it can and marks the tokens around the
- * place as spoiled, so that the parser does not complain about the same mistake.
+/* Turns the text of a source into tokens, one at a time. What the language does not have is
+ * reported here, once and precisely; the lexer then goes on as well as it can and marks the tokens
+ * around the place as spoiled, so that the parser does not complain about the same mistake.
  */
 #ifndef AMPC_FRONTEND_LEXER_H
 #define AMPC_FRONTEND_LEXER_H
@@ -45,6 +45,6 @@ void lexer_init(Lexer *l, const Source *source, Diags *diags, Names *names, Aren
 Token lexer_next(Lexer *l); /* TOKEN_END for ever at the end */
 
 const char *token_spelling(TokenKind kind);
-int token_is_word(TokenKind kind);   /* reserved */
+int token_is_word(TokenKind kind);        /* reserved */
 ElementType token_scalar(TokenKind kind); /* SCALAR_NONE if it does not name one */
 #endif

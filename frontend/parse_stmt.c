@@ -1,5 +1,5 @@
-/* Statements. Words like `backward` and `update` begin one only where a statement of a step may stand
- * and no '=' follows, so that they stay free as names. */
+/* Statements. Words like `backward` and `update` begin one only where a statement of a step may
+ * stand and no '=' follows, so that they stay free as names. */
 #include "frontend/parser.h"
 #include <string.h>
 
@@ -238,7 +238,8 @@ static const struct StmtRule *find_rule(const char *word)
     return NULL;
 }
 
-/* Can the token after a contextual word go on with its statement? clip(x) and zero.x are not meant so. */
+/* Can the token after a contextual word go on with its statement? clip(x) and zero.x are not meant
+ * so. */
 static int goes_on(const Parser *p, const struct StmtRule *rule)
 {
     TokenKind next = p->next.kind;

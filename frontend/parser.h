@@ -1,8 +1,8 @@
 /* What the parts of the parser share; private to frontend/parse*.c.
  *
- * After a syntax error the parser is `lost`: it reports nothing more and unwinds, until the loop over
- * statements, members or items has skipped to where the next one begins. So every loop below ends when
- * the parser is lost, and what was half read is dropped.
+ * After a syntax error the parser is `lost`: it reports nothing more and unwinds, until the loop
+ * over statements, members or items has skipped to where the next one begins. So every loop below
+ * ends when the parser is lost, and what was half read is dropped.
  */
 #ifndef AMPC_FRONTEND_PARSER_H
 #define AMPC_FRONTEND_PARSER_H

@@ -1,5 +1,5 @@
-/* The value cells of ops.def and the bodies of optim.def, compiled from the same text that is pasted into
- * emitted programs: once as float, once as double, cells also on integers. */
+/* The value cells of ops.def and the bodies of optim.def, compiled from the same text that is
+ * pasted into emitted programs: once as float, once as double, cells also on integers. */
 #include "ir/eval.h"
 #include "ir/optim.h"
 #include "rt_math.h"

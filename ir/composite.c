@@ -1,5 +1,5 @@
-/* Which function rewrites a composite row, and which gives a row's gradient: both generated from ops.def or
- * listed here once. */
+/* Which function rewrites a composite row, and which gives a row's gradient: both generated from
+ * ops.def or listed here once. */
 #include "ir/program.h"
 #include "ir/shape.h"
 

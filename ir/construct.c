@@ -105,15 +105,16 @@ static Node *product(Node *a, Node *b, int ta, int tb)
     return build(OP_MATMUL, in, 2, attrs_make(OP_MATMUL, attrs, 2));
 }
 
-/* The leading dimensions of x, n of them counted from the end of its matrix, or 1 where it has none. */
+/* The leading dimensions of x, n of them counted from the end of its matrix, or 1 where it has
+ * none. */
 static const Dim *leading(const Node *x, int i, int n)
 {
     int at = x->type->rank - 2 - n + i;
     return at < 0 ? dim_int(types_now(), 1) : x->type->dim[at];
 }
 
-/* Expands the leading dimensions of two stacks to common ones, where one of them is 1 or missing. What does
- * not fit is left for the type rule to tell. */
+/* Expands the leading dimensions of two stacks to common ones, where one of them is 1 or missing.
+ * What does not fit is left for the type rule to tell. */
 static void share_stacks(Node **a, Node **b)
 {
     const Dim *dims[2][MAX_RANK], *one = dim_int(types_now(), 1);

@@ -56,7 +56,8 @@ static void put_exact(Tensor *out, int64_t at, double value, double error)
         out->bound[at] = INFINITY;
 }
 
-/* Walks the elements of a shape and keeps the offset of every operand, broadcast dimensions standing still. */
+/* Walks the elements of a shape and keeps the offset of every operand, broadcast dimensions
+ * standing still. */
 typedef struct Walk {
     int rank, operands;
     int64_t size[MAX_RANK], index[MAX_RANK];
@@ -94,8 +95,8 @@ static void walk_next(Walk *w)
     }
 }
 
-/* Where an operand is tried: at the ends of its interval, and, when that is wide, between them too, since the
- * cell need not be monotone there. */
+/* Where an operand is tried: at the ends of its interval, and, when that is wide, between them too,
+ * since the cell need not be monotone there. */
 static int trial_points(double x, double error, double *point)
 {
     int n = 0;
@@ -316,7 +317,8 @@ static Run run_of(const Eval *e, const Node *n, int first, int last)
     return run;
 }
 
-/* Innermost axes: chunks of 4096; in a chunk lane j of 32 adds j, j+32, …; lanes fold 16 8 4 2 1; chunks in order. */
+/* Innermost axes: chunks of 4096; in a chunk lane j of 32 adds j, j+32, …; lanes fold 16 8 4 2 1;
+ * chunks in order. */
 static float sum_innermost(const float *x, int64_t n)
 {
     float total = 0;
@@ -573,7 +575,8 @@ static void eval_concat(Eval *e, const Node *n, Tensor *out)
     }
 }
 
-/* ---- rows by index; an index outside is taken as a row of zeros, as emitted code checks it before a step ---- */
+/* ---- rows by index; an index outside is taken as a row of zeros, as emitted code checks it before a step
+ * ---- */
 
 static void eval_gather(Eval *e, const Node *n, Tensor *out)
 {

@@ -1,5 +1,6 @@
-/* Identities that `build` tries before it makes a node. Each must be exact for every value, so x*1 goes and
- * x*0 stays: it would hide the inf or NaN that the loss scaler looks for; and x+0 stays: it turns -0 into 0.
+/* Identities that `build` tries before it makes a node. Each must be exact for every value, so x*1
+ * goes and x*0 stays: it would hide the inf or NaN that the loss scaler looks for; and x+0 stays:
+ * it turns -0 into 0.
  *
  *     cast(x, type of x) = x      reshape(reshape(x, A), B) = reshape(x, B)      permute(x, identity) = x
  */

@@ -1,8 +1,9 @@
-/* The graph: nodes in program order, which is a topological order. `build` is the only way to make one:
- * it types the node by its row, tries the exact identities of fold.c, looks for an equal node, appends.
+/* The graph: nodes in program order, which is a topological order. `build` is the only way to make
+ * one: it types the node by its row, tries the exact identities of fold.c, looks for an equal node,
+ * appends.
  *
- * The graph under construction is thread-local, set by graph_open() and cleared by graph_close(), so
- * that op constructors read like formulas: MUL(g, SUB(K(1), MUL(r, r))).
+ * The graph under construction is thread-local, set by graph_open() and cleared by graph_close(),
+ * so that op constructors read like formulas: MUL(g, SUB(K(1), MUL(r, r))).
  */
 #ifndef AMPC_IR_GRAPH_H
 #define AMPC_IR_GRAPH_H
@@ -172,8 +173,9 @@ Node *softmax(Op op, Node *x, int axis);
 Node *unbroadcast(Node *g,
                   const Type *type); /* sums g to the shape of type: the gradient of broadcasting */
 
-/* Rewriting passes build a new graph: f gets each old node with its new operands and returns the new node,
- * or NULL to copy it. Names, spans and contexts are copied here. Unread nodes without effect are dropped. */
+/* Rewriting passes build a new graph: f gets each old node with its new operands and returns the
+ * new node, or NULL to copy it. Names, spans and contexts are copied here. Unread nodes without
+ * effect are dropped. */
 typedef struct Rewrite {
     Program *program;
     void *data;

@@ -1,4 +1,5 @@
-/* The kernel's checker and its text dump, which doubles as the signature by which equal kernels are found:
+/* The kernel's checker and its text dump, which doubles as the signature by which equal kernels are
+ * found:
  *
  *     kernel rows strict=0 streams=0
  *       param out f32[N, 10]
@@ -238,7 +239,8 @@ static int same_affine(const Kernel *k, const Affine *a, const Affine *b)
     return 1;
 }
 
-/* Loads outside of all loops and in guards are written where they are used, which may be behind the store. */
+/* Loads outside of all loops and in guards are written where they are used, which may be behind the
+ * store. */
 static int loads_before(const Kernel *k, const Let *e, const Store *s, int phase)
 {
     return !e->nin && !e->guarded && e->phase > 0 && e->phase <= phase &&

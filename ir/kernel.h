@@ -1,5 +1,5 @@
-/* A kernel: the loop-level description of one function of the emitted program. Loops over named values;
- * pass fuse lowers groups of nodes to it, a dialect prints it.
+/* A kernel: the loop-level description of one function of the emitted program. Loops over named
+ * values; pass fuse lowers groups of nodes to it, a dialect prints it.
  *
  *     kernel rows p(out p: f32[N, 10], in x: f32[N, 10])
  *       rows i < N, sweep j < 10
@@ -7,16 +7,18 @@
  *       sweep     %2 = exp(%0 - %1) kept       sum %3 = %2
  *       sweep     store p[10*i + j] = %2 / %3
  *
- * Kinds. FLAT: one loop over all elements. ROWS: rows (split over threads) and sweeps over the elements of
- * a row, with per-row values between them. COLUMNS: sums, maxima over rows, for each column; split over
- * blocks of columns. EPILOGUE: what happens to the sums of a matrix product, a piece of a row at a time.
- * SCATTER: rows of one buffer are added to the rows of another that an index names.
+ * Kinds. FLAT: one loop over all elements. ROWS: rows (split over threads) and sweeps over the
+ * elements of a row, with per-row values between them. COLUMNS: sums, maxima over rows, for each
+ * column; split over blocks of columns. EPILOGUE: what happens to the sums of a matrix product, a
+ * piece of a row at a time. SCATTER: rows of one buffer are added to the rows of another that an
+ * index names.
  *
- * Order of sums (CONTRACTS C1.5). Innermost axis: chunks of 4096; in a chunk lane j of 32 starts at 0 and
- * adds elements j, j+32, …, as many as there are; the lanes are folded 16, 8, 4, 2, 1 (lane l += lane
- * l + 16 …); the chunks' sums are added in order to 0. Short rows are the same: lanes without elements stay 0.
- * Columns: chunks of 128 rows, each added in order to 0; the chunks' sums are added in order to 0. Several
- * neighbouring axes count as one. Maxima and minima: in order, from the first infinity.
+ * Order of sums. Innermost axis: chunks of 4096; in a chunk lane j of 32 starts at
+ * 0 and adds elements j, j+32, …, as many as there are; the lanes are folded 16, 8, 4, 2, 1 (lane l
+ * += lane l + 16 …); the chunks' sums are added in order to 0. Short rows are the same: lanes
+ * without elements stay 0. Columns: chunks of 128 rows, each added in order to 0; the chunks' sums
+ * are added in order to 0. Several neighbouring axes count as one. Maxima and minima: in order,
+ * from the first infinity.
  */
 #ifndef AMPC_IR_KERNEL_H
 #define AMPC_IR_KERNEL_H
@@ -35,8 +37,8 @@ typedef enum KernelKind {
     KERNEL_SCATTER
 } KernelKind;
 
-/* A loop of the domain. Loops of one part are neighbours and are run by one flat index, from which each is
- * worked out where there are several. Parts by kind:
+/* A loop of the domain. Loops of one part are neighbours and are run by one flat index, from which
+ * each is worked out where there are several. Parts by kind:
  *
  *     FLAT      0 elements (split over threads)
  *     ROWS      0 rows (split)                    1 elements of a row
@@ -122,9 +124,10 @@ typedef struct Store {
     struct Store *next;
 } Store;
 
-/* A sweep over the inner loops, or a point: values between sweeps. Phase 0 is outside of all loops, phase 1 in
- * a row before its first sweep, then sweeps (2, 4, …) and points (3, 5, …) take turns. FLAT and EPILOGUE have one
- * sweep; COLUMNS and SCATTER one, and in phase 3 what becomes of each column's results. */
+/* A sweep over the inner loops, or a point: values between sweeps. Phase 0 is outside of all loops,
+ * phase 1 in a row before its first sweep, then sweeps (2, 4, …) and points (3, 5, …) take turns.
+ * FLAT and EPILOGUE have one sweep; COLUMNS and SCATTER one, and in phase 3 what becomes of each
+ * column's results. */
 typedef struct Phase {
     Let *first, *last; /* in order */
     Reduce *reduces;
@@ -155,15 +158,16 @@ struct Kernel {
 
 /* What must hold in any kernel; a text that names the first fault, or NULL. */
 const char *kernel_check(const Kernel *k, TypeTable *t, Arena *arena);
-/* May `out` lie in the bytes of `in`: is each element of `in` loaded only where the element of `out` with the
- * same number is worked out, and before that one is stored? The two must have one type and size. */
+/* May `out` lie in the bytes of `in`: is each element of `in` loaded only where the element of
+ * `out` with the same number is worked out, and before that one is stored? The two must have one
+ * type and size. */
 int kernel_may_overwrite(const Kernel *k, int in, int out);
 void kernel_dump(Out *o, const Kernel *k, TypeTable *t);
 /* Text that is equal for kernels that may share one function: everything but names. */
 const char *kernel_signature(const Kernel *k, TypeTable *t, Arena *arena);
 
-/* A valid identifier for C and C++ made of the user's name: dots become underscores, keywords and names of the
- * emitted program (codegen/names.def) get one more. */
+/* A valid identifier for C and C++ made of the user's name: dots become underscores, keywords and
+ * names of the emitted program (codegen/names.def) get one more. */
 Str c_name(Names *names, const char *name);
 Str c_option(Names *names, const char *name); /* as a member of the structs of options */
 Str c_report(Names *names, const char *name); /* as a member of the structs of reports */

@@ -1,5 +1,5 @@
-/* IR text in, Program out: the header and the declarations; types and nodes are in read_node.c. The forms
- * are those of print.c, in the same order: what a line refers to stands above it. */
+/* IR text in, Program out: the header and the declarations; types and nodes are in read_node.c. The
+ * forms are those of print.c, in the same order: what a line refers to stands above it. */
 #include "ir/text.h"
 #include "ir/reader.h"
 #include "ir/verify.h"

@@ -1,5 +1,6 @@
-/* Writes a program as IR text: the header, then one declaration a line, then the entries with their nodes.
- * The parser is parse.c; fields in `key=value` form are tables that both walk (text_fields.c). */
+/* Writes a program as IR text: the header, then one declaration a line, then the entries with their
+ * nodes. The parser is parse.c; fields in `key=value` form are tables that both walk
+ * (text_fields.c). */
 #include "ir/print_node.h"
 #include "ir/text_fields.h"
 #include "ir/optim.h"
@@ -450,7 +451,8 @@ static void number_files(Printer *w)
     }
 }
 
-/* The text of the source files, so that a dump can be compiled without them: `|` before every line. */
+/* The text of the source files, so that a dump can be compiled without them: `|` before every
+ * line. */
 static void print_sources(Printer *w)
 {
     const Sources *sources = w->program->diags->sources;

@@ -1,8 +1,8 @@
 /* Nodes as text, one a line.
  *
- * A value is called what the user called it. The second value of that name in a segment is x_1, the next
- * x_2, so a trailing _NUMBER is no part of the name; the user's own x_1 is written x_1_0. A value without a
- * name is %ID.
+ * A value is called what the user called it. The second value of that name in a segment is x_1, the
+ * next x_2, so a trailing _NUMBER is no part of the name; the user's own x_1 is written x_1_0. A
+ * value without a name is %ID.
  */
 #include "ir/print_node.h"
 #include "ir/text_word.h"

@@ -1,12 +1,12 @@
-/* A whole program as the passes and code generators see it: parameters, optimizers, data, and the entries
- * (train, eval, infer), each a list of segments, each one DAG. */
+/* A whole program as the passes and code generators see it: parameters, optimizers, data, and the
+ * entries (train, eval, infer), each a list of segments, each one DAG. */
 #ifndef AMPC_IR_PROGRAM_H
 #define AMPC_IR_PROGRAM_H
 #include "ir/graph.h"
 #include "support/vec.h"
 
-/* A number, bool or string that the emitted program computes at start: literals, options, arithmetic. The
- * elaborator folds what is constant. */
+/* A number, bool or string that the emitted program computes at start: literals, options,
+ * arithmetic. The elaborator folds what is constant. */
 typedef enum ScalarKind {
     S_INT,
     S_REAL,
@@ -114,7 +114,7 @@ struct Optimizer {
     /* set by pass step */
     Str clip_kind; /* "norm", "value", or NULL */
     double clip_limit;
-    int checks; /* is there a non-finite test (CONTRACTS C8) */
+    int checks; /* is there a non-finite test */
 };
 
 typedef struct Scaler {
@@ -200,7 +200,7 @@ typedef enum Stage {
 } Stage;
 
 typedef enum Tristate { UNSET = -1, OFF = 0, ON = 1 } Tristate;
-/* The resolved properties of SEMANTICS 1.1 (levels.def, then amp { }, then the command line). */
+/* The resolved properties of Apex (levels.def, then amp { }, then the command line). */
 typedef struct Properties {
     int resolved;       /* the fields below hold */
     int level;          /* row of levels.def */
@@ -216,7 +216,8 @@ typedef struct Properties {
     Str scaler_mode;
 } Properties;
 
-/* What `amp { }` of the main file says, unresolved. A setting that was not given has span.file 0. */
+/* What `amp { }` of the main file says, unresolved. A setting that was not given has span.file
+ * 0. */
 typedef struct AmpSetting {
     Str word; /* O2, bf16, f32 … as written; "true", "false"; "dynamic"; NULL: a number */
     double number;

@@ -1,5 +1,6 @@
-/* Types and nodes of IR text. Nodes are kept as they are written: nothing is folded or shared, and what the
- * text says of types and operands is checked here, so that passes meet only graphs that make sense. */
+/* Types and nodes of IR text. Nodes are kept as they are written: nothing is folded or shared, and
+ * what the text says of types and operands is checked here, so that passes meet only graphs that
+ * make sense. */
 #include "ir/shape.h"
 #include "ir/text.h"
 #include "ir/reader.h"
@@ -457,7 +458,8 @@ static void parse_call(Reader *r, Node *n, Span first)
         resolve_names(r, n);
 }
 
-/* x: f32[N, 64] = relu(h) inside @0:12..20     or, of an effect that has no name,     report(x, name=loss) */
+/* x: f32[N, 64] = relu(h) inside @0:12..20     or, of an effect that has no name,     report(x,
+ * name=loss) */
 static void parse_node(Reader *r)
 {
     Node n = {.op = OP_CONST};

@@ -1,8 +1,8 @@
 /* The parser of IR text, shared by its parts: tokens (reader.c), types and nodes (read_node.c),
  * declarations (parse.c).
  *
- * The first mistake is reported and moves the reader to the end of the text, where every loop stops; what
- * the parsing functions give back after that is not used.
+ * The first mistake is reported and moves the reader to the end of the text, where every loop
+ * stops; what the parsing functions give back after that is not used.
  */
 #ifndef AMPC_IR_READER_H
 #define AMPC_IR_READER_H

@@ -1,5 +1,5 @@
-/* The type rules of the op table, one function a family: what a node's type is, given its operands, or an
- * error at the span of the graph's context. Called by build() only. */
+/* The type rules of the op table, one function a family: what a node's type is, given its operands,
+ * or an error at the span of the graph's context. Called by build() only. */
 #ifndef AMPC_IR_SHAPE_H
 #define AMPC_IR_SHAPE_H
 #include "ir/graph.h"

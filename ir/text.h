@@ -1,6 +1,6 @@
-/* The IR's own text: declarations and nodes one a line, every type explicit. What program_print writes,
- * program_read reads back into an equal program; so any pass can be tested from text, and a dump can be
- * compiled on. `//` begins a comment; the rest of the grammar is in docs/ir.md.
+/* The IR's own text: declarations and nodes one a line, every type explicit. What program_print
+ * writes, program_read reads back into an equal program; so any pass can be tested from text, and a
+ * dump can be compiled on. `//` begins a comment; the rest of the grammar is in docs/ir.md.
  *
  *     ampc-ir 1 stage=typed level=O2 half=f16
  *     optimizer opt: sgd(lr=0.1) over=[net]
@@ -21,7 +21,7 @@
 typedef enum PrintMode {
     PRINT_PLAIN, /* no places in the source */
     PRINT_SPANS, /* with @file:begin..end, and the source files at the end */
-    PRINT_GRAPH /* plain, and without the header: what does not depend on the level (CONTRACTS C7) */
+    PRINT_GRAPH  /* plain, and without the header: what does not depend on the level */
 } PrintMode;
 
 /* Stages after `expanded` print as `expanded`: fuse and memplan leave the graph as it is. */

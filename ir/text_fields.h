@@ -1,5 +1,5 @@
-/* The fields of declarations that IR text writes as `key=value` or as a bare `flag`: one table a struct,
- * walked by the printer and by the parser, so that the two cannot disagree.
+/* The fields of declarations that IR text writes as `key=value` or as a bare `flag`: one table a
+ * struct, walked by the printer and by the parser, so that the two cannot disagree.
  */
 #ifndef AMPC_IR_TEXT_FIELDS_H
 #define AMPC_IR_TEXT_FIELDS_H

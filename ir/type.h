@@ -1,6 +1,7 @@
-/* Element types, dimensions and tensor types. Dimensions are polynomials with integer coefficients in
- * symbols whose values are known only at run time (the batch size N); types are a dtype and a list
- * of dimensions, row-major. Dimensions and types are interned in a TypeTable: equal means same pointer.
+/* Element types, dimensions and tensor types. Dimensions are polynomials with integer coefficients
+ * in symbols whose values are known only at run time (the batch size N); types are a dtype and a
+ * list of dimensions, row-major. Dimensions and types are interned in a TypeTable: equal means same
+ * pointer.
  */
 #ifndef AMPC_IR_TYPE_H
 #define AMPC_IR_TYPE_H

@@ -76,7 +76,8 @@ static int has_param(Op op)
     return op == OP_READ || op == OP_GRADIENT || op == OP_STORE;
 }
 
-/* Before pass step an update is that of all the optimizer's parameters that a gradient has reached. */
+/* Before pass step an update is that of all the optimizer's parameters that a gradient has
+ * reached. */
 static void update_all(Check *c, const Node *n)
 {
     Program *p = c->program;
@@ -93,8 +94,8 @@ static int last_version(const Check *c, int i)
     return c->program->stage < STEPPED ? c->made[i] + c->possible[i] : INT_MAX;
 }
 
-/* A read sees the newest version, an update or store makes one that nothing has seen before. Behind pass step
- * a version may have been made without a node: the update found no gradient. */
+/* A read sees the newest version, an update or store makes one that nothing has seen before. Behind
+ * pass step a version may have been made without a node: the update found no gradient. */
 static void check_version(Check *c, const Node *n)
 {
     if (!n->param) {

@@ -1,10 +1,11 @@
-/* Adds the backward graph: each `backward loss into opt` becomes gradients of opt's parameters, seeded with the
- * loss scale. The gradient of an element-wise op stands in its row's cells, where g is a gradient, r the op's
- * result, and a b c its operands; other rows have a function (ir/shape.h).
+/* Adds the backward graph: each `backward loss into opt` becomes gradients of opt's parameters,
+ * seeded with the loss scale. The gradient of an element-wise op stands in its row's cells, where g
+ * is a gradient, r the op's result, and a b c its operands; other rows have a function
+ * (ir/shape.h).
  *
- * It runs after `cast`, so a backward op runs in the type that its forward op ran in. The gradient of a
- * narrowing cast is a widening cast of each contribution by itself: what flows to a weight that is used twice
- * is added in f32, not in half (SEMANTICS 3, S1).
+ * It runs after `cast`, so a backward op runs in the type that its forward op ran in. The gradient
+ * of a narrowing cast is a widening cast of each contribution by itself: what flows to a weight
+ * that is used twice is added in f32, not in half.
  *
  *     loss = …; backward(loss, optimizer=opt)   becomes   s = scale(scaler); d_h = …; gradient(w#0, d_w)
  */
@@ -106,7 +107,8 @@ static Str gradient_name(Sweep *s, const Node *n)
     return name ? intern_printf(s->program->names, "d_%s", name) : NULL;
 }
 
-/* Adds what arrived at n. A parameter that is read in half and used more than once is added in f32. */
+/* Adds what arrived at n. A parameter that is read in half and used more than once is added in
+ * f32. */
 static Node *total(Sweep *s, Node *n)
 {
     NodeList *list = &s->flowing[n->id];
@@ -146,7 +148,8 @@ static void mark_wanted(Sweep *s, const Optimizer *opt)
     }
 }
 
-/* Goes back from the loss. Every gradient is complete when its node's turn comes: users have larger ids. */
+/* Goes back from the loss. Every gradient is complete when its node's turn comes: users have larger
+ * ids. */
 static void sweep_back(Sweep *s)
 {
     for (int i = s->count - 1; i >= 0; i--) {
@@ -167,7 +170,8 @@ static void sweep_back(Sweep *s)
     }
 }
 
-/* The reads that gradients flowed to, by parameter. Several: one before an update and one behind it. */
+/* The reads that gradients flowed to, by parameter. Several: one before an update and one behind
+ * it. */
 static NodeList *reached_reads(Sweep *s)
 {
     NodeList *reads = new_array(s->scratch, NodeList, s->program->params.n + 1);

@@ -1,5 +1,4 @@
-/* Decides in which type every node computes and inserts the casts (SEMANTICS 1 and 2, CONTRACTS C8). `float`
- * is gone afterwards.
+/* Decides in which type every node computes and inserts the casts. `float` is gone afterwards.
  *
  *     O1, policy apex:   h = matmul(x: f32, w: f32)   becomes   h: f16 = matmul(cast(x, f16), cast(w, f16))
  *                        y = exp(h)                   becomes   y: f32 = exp(cast(h, f32))

@@ -1,5 +1,5 @@
-/* Removes casts that cannot change a value, and nodes that nobody reads. f16 -> f32 -> f16 goes, because f32
- * holds every f16; f32 -> f16 -> f32 stays, because it rounds.
+/* Removes casts that cannot change a value, and nodes that nobody reads. f16 -> f32 -> f16 goes,
+ * because f32 holds every f16; f32 -> f16 -> f32 stays, because it rounds.
  *
  *     x: f16 ; y = cast(cast(x, f32), f16)   becomes   y = x
  */

@@ -1,5 +1,5 @@
-/* Rewrites composite ops into primitives, so that fusing and code generation know only element-wise ops, sums
- * along one run of axes, products and views.
+/* Rewrites composite ops into primitives, so that fusing and code generation know only element-wise
+ * ops, sums along one run of axes, products and views.
  *
  *     y = softmax(x, axis=1)   becomes   e = exp(x - max(x)); y = e / sum(e)
  */

@@ -3,18 +3,18 @@
  *     h = matmul(x, w); s = h + b; r = relu(s)          one product with the epilogue s, r
  *     m = max(r, 1); e = exp(r - m); p = e / sum(e, 1)  one kernel of rows: three sweeps
  *
- * Nodes are taken in program order. A node joins the last group that it can join, or opens a new one.
- * Groups run in the order in which they were opened, so a node may join a group only if everything else it
- * needs comes from earlier groups; no cycle can arise, and every node looks at its operands' groups only.
- * A group has at most GROUP_LIMIT nodes.
+ * Nodes are taken in program order. A node joins the last group that it can join, or opens a new
+ * one. Groups run in the order in which they were opened, so a node may join a group only if
+ * everything else it needs comes from earlier groups; no cycle can arise, and every node looks at
+ * its operands' groups only. A group has at most GROUP_LIMIT nodes.
  *
- * A value is stored when another group wants it, unless that group can work it out again from what is in memory
- * already for at most INLINE_LIMIT operations (casts, masks, scalars; random numbers always are). A node
- * that takes at most FLOAT_LIMIT floats: it has no group, each user works it out, until somebody needs it in
- * memory.
- * Views are followed, not stored. A view is copied where an index cannot be followed through it (a reshape of
- * a permuted value) or a matrix product needs plainer strides. A parameter that is read after its update
- * at an earlier version is copied before it.
+ * A value is stored when another group wants it, unless that group can work it out again from what
+ * is in memory already for at most INLINE_LIMIT operations (casts, masks, scalars; random numbers
+ * always are). A node that takes at most FLOAT_LIMIT floats: it has no group, each user works it
+ * out, until somebody needs it in memory. Views are followed, not stored. A view is copied where an
+ * index cannot be followed through it (a reshape of a permuted value) or a matrix product needs
+ * plainer strides. A parameter that is read after its update at an earlier version is copied before
+ * it.
  */
 #include "passes/fuse.h"
 #include <assert.h>
@@ -58,7 +58,8 @@ static int is_floating(const Node *n)
     return !n->group && is_pointwise(n);
 }
 
-/* Reads its operands at other elements, under a condition, or by an index: they must be in memory. */
+/* Reads its operands at other elements, under a condition, or by an index: they must be in
+ * memory. */
 int needs_memory(const Node *n, int k)
 {
     return n->op == OP_PAD || n->op == OP_CONCAT || (n->op == OP_GATHER && k == 0);
@@ -185,8 +186,8 @@ static int op_cost(const Node *n)
                                                 : 1;
 }
 
-/* Operations that group number `order` needs to work n out from memory; at least NEVER when it cannot. Looks at
- * no more than `depth` levels. */
+/* Operations that group number `order` needs to work n out from memory; at least NEVER when it
+ * cannot. Looks at no more than `depth` levels. */
 static int inline_cost(Fuse *f, Node *n, int order, int depth)
 {
     n = base_of(n);
@@ -263,8 +264,8 @@ static int is_available(Fuse *f, IndexMaker *m, const Group *g, Node *n, const I
 
 /* ---- element-wise nodes ---- */
 
-/* The operand's index, given that of the pointwise n. A guarded or indexed operand is seen at other places:
- * any index that is not its own will do. */
+/* The operand's index, given that of the pointwise n. A guarded or indexed operand is seen at other
+ * places: any index that is not its own will do. */
 static void operand_index(IndexMaker *m, const Node *n, const Index *at, int k, Index *out)
 {
     const Type *from = n->in[k]->type;
@@ -281,7 +282,8 @@ static void operand_index(IndexMaker *m, const Node *n, const Index *at, int k, 
     }
 }
 
-/* Does n fit into g at `site`? *uses: whether some operand is g's own and could not be had cheaper. */
+/* Does n fit into g at `site`? *uses: whether some operand is g's own and could not be had
+ * cheaper. */
 static int fits(Fuse *f, Group *g, Node *n, Site site, int *uses)
 {
     IndexMaker m = index_maker(f, g);
@@ -314,7 +316,8 @@ static Site find_site(Fuse *f, Group *g, Node *n, int *uses)
     return fits(f, g, n, SITE_FULL, uses) ? SITE_FULL : SITE_NONE;
 }
 
-/* The latest group of an operand that n can join; one that it needs for more than a cheap value if there is any. */
+/* The latest group of an operand that n can join; one that it needs for more than a cheap value if
+ * there is any. */
 static Group *find_group(Fuse *f, Node *n, Site *site, int *needed)
 {
     Group *best = NULL;
@@ -552,7 +555,8 @@ static void add_reduction(Fuse *f, Node *n)
 
 /* ---- products ---- */
 
-/* The step of the leading `count` loops as one index; 0 when they do not lie one after the other. */
+/* The step of the leading `count` loops as one index; 0 when they do not lie one after the
+ * other. */
 static int batch_step(IndexMaker *m, const Affine *at, const Dim *const *dim, int count,
                       const Dim **step)
 {
@@ -627,8 +631,8 @@ static void add_scatter(Fuse *f, Node *n)
 
 /* ---- effects ---- */
 
-/* The value of n goes to the buffer: from the group that has it if that runs after `order` and has it
- * whole, else by a copy. */
+/* The value of n goes to the buffer: from the group that has it if that runs after `order` and has
+ * it whole, else by a copy. */
 static void add_output(Fuse *f, Node *n, Buffer *buffer, int order)
 {
     Node *base = base_of(n);
@@ -714,7 +718,8 @@ static int reads_param(const Node *n, const Param *p, int depth)
     return 0;
 }
 
-/* Before the parameter changes: floating values that come from it and are used later go to memory. */
+/* Before the parameter changes: floating values that come from it and are used later go to
+ * memory. */
 static void sink_readers(Fuse *f, const Node *effect)
 {
     int kept = 0;
@@ -892,8 +897,8 @@ static void add_node(Fuse *f, Node *n, Node **first_update)
     n->mark = 0;
 }
 
-/* The last node that uses each, views followed. Marks parameters that are read again after their next version
- * was made. */
+/* The last node that uses each, views followed. Marks parameters that are read again after their
+ * next version was made. */
 static void find_uses(Fuse *f)
 {
     int *killed = new_array(f->u->scratch, int, f->program->params.n + 1); /* newest version */

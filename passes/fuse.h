@@ -14,7 +14,8 @@ typedef enum GroupKind {
     GROUP_UPDATE
 } GroupKind;
 
-/* Where a member lives: at every element of the domain, or once a row (ROWS) or column (COLUMNS). */
+/* Where a member lives: at every element of the domain, or once a row (ROWS) or column
+ * (COLUMNS). */
 typedef enum Site { SITE_NONE, SITE_FULL, SITE_POINT } Site;
 
 typedef struct Output { /* a value that the group writes */

@@ -74,8 +74,8 @@ void index_broadcast(IndexMaker *m, const Type *to, const Index *at, const Type 
     *out = copy;
 }
 
-/* Splits dimensions: every dimension of `from` that is not 1 is the product of a run of dimensions of
- * `to`; run_end[i] is where the run of from's dimension i ends. */
+/* Splits dimensions: every dimension of `from` that is not 1 is the product of a run of dimensions
+ * of `to`; run_end[i] is where the run of from's dimension i ends. */
 static int find_runs(IndexMaker *m, const Type *from, const Type *to, int *run_end)
 {
     int k = 0;

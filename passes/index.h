@@ -1,5 +1,5 @@
-/* Where an element of a value lies, as a function of the loops of a kernel: one affine form a dimension. Views
- * are followed by rewriting the index, so they cost nothing:
+/* Where an element of a value lies, as a function of the loops of a kernel: one affine form a
+ * dimension. Views are followed by rewriting the index, so they cost nothing:
  *
  *     y = permute(x, [1, 0])      y at (l0, l1)   is   x at (l1, l0)
  *     y = slice(x, 0, 2:5)        y at (l0)       is   x at (l0 + 2)
@@ -39,7 +39,7 @@ static inline int is_view(const Node *n)
 {
     return op_is(n->op, F_VIEW);
 }
-/* Can any index be followed through this view? If not, it is a reshape whose operand is read by number, so
- * nothing but reshapes may lie between it and memory. */
+/* Can any index be followed through this view? If not, it is a reshape whose operand is read by
+ * number, so nothing but reshapes may lie between it and memory. */
 int view_is_plain(IndexMaker *m, const Node *view);
 #endif

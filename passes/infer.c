@@ -1,5 +1,5 @@
-/* Checks every node's type against its row. The elaborator types nodes as it makes them, so this finds nothing
- * there; IR text may say anything. */
+/* Checks every node's type against its row. The elaborator types nodes as it makes them, so this
+ * finds nothing there; IR text may say anything. */
 #include "ir/shape.h"
 #include "passes/pass.h"
 

@@ -1,6 +1,6 @@
-/* Properties: the level's defaults, what amp { } of the file changes of them, and what the command line
- * changes of that. A property that contradicts its level is an error where it stands: in the file, or
- * (without a place, code USAGE) on the command line.
+/* Properties: the level's defaults, what amp { } of the file changes of them, and what the command
+ * line changes of that. A property that contradicts its level is an error where it stands: in the
+ * file, or (without a place, code USAGE) on the command line.
  *
  *     amp { level = O1; master_weights = true; }      error: master_weights cannot be set at O1, …
  */

@@ -1,5 +1,5 @@
-/* The resolved properties of a compilation: defaults of the level, then amp { } of the file, then what the caller
- * asked for, in Apex's order of precedence (SEMANTICS 1.1 and 1.2). */
+/* The resolved properties of a compilation: defaults of the level, then amp { } of the file, then
+ * what the caller asked for, in Apex's order of precedence. */
 #ifndef AMPC_PASSES_LEVELS_H
 #define AMPC_PASSES_LEVELS_H
 #include "passes/pass.h"

@@ -1,13 +1,15 @@
-/* Lowers a group to a kernel. What the group writes asks for values, each value for its operands, until
- * memory, a constant or the anchor's result is reached; so only what is needed is computed. A value is
- * made where it belongs: outside of all loops, once a row, or in a sweep.
+/* Lowers a group to a kernel. What the group writes asks for values, each value for its operands,
+ * until memory, a constant or the anchor's result is reached; so only what is needed is computed. A
+ * value is made where it belongs: outside of all loops, once a row, or in a sweep.
  *
- * Sweeps. A reduction over a row is finished by its sweep; what uses it belongs to the point behind or to
- * the next sweep. A value of an earlier sweep is worked out again there if it is cheap; if not (exp, tanh, a
- * random number) the first sweep keeps it in a row-long array, provided the row has at most KEPT_MAX elements.
+ * Sweeps. A reduction over a row is finished by its sweep; what uses it belongs to the point behind
+ * or to the next sweep. A value of an earlier sweep is worked out again there if it is cheap; if
+ * not (exp, tanh, a random number) the first sweep keeps it in a row-long array, provided the row
+ * has at most KEPT_MAX elements.
  *
- * Rounding. In strict mode every half value is rounded as soon as it is computed, except where that changes
- * nothing; in fused mode only where a cast that the user wrote says so. Stores round in both.
+ * Rounding. In strict mode every half value is rounded as soon as it is computed, except where that
+ * changes nothing; in fused mode only where a cast that the user wrote says so. Stores round in
+ * both.
  */
 #include "passes/fuse.h"
 #include <assert.h>
@@ -55,7 +57,8 @@ static int affine_depends(Lower *w, const Affine *a)
     return parts;
 }
 
-/* Is a value that depends on these parts made in the sweep (or, behind it, in the columns' point)? */
+/* Is a value that depends on these parts made in the sweep (or, behind it, in the columns'
+ * point)? */
 static int is_inner(const Lower *w, int depends)
 {
     int per_row = w->k->kind == KERNEL_ROWS || w->k->kind == KERNEL_EPILOGUE;
@@ -167,7 +170,8 @@ static Let *load(Lower *w, Node *n, const Index *at, int context)
     return place_expr(w, e, context);
 }
 
-/* Indices that are inputs with a known range are checked before the step; others when they are used. */
+/* Indices that are inputs with a known range are checked before the step; others when they are
+ * used. */
 static int is_checked(const Lower *w, const Node *index)
 {
     while (is_view(index))
@@ -180,7 +184,8 @@ static int is_checked(const Lower *w, const Node *index)
     return 0;
 }
 
-/* Row b[i] of a: the row is one more loop, whose stride is what the indirect row is multiplied by. */
+/* Row b[i] of a: the row is one more loop, whose stride is what the indirect row is multiplied
+ * by. */
 static Let *gather(Lower *w, Node *n, const Index *at, int context)
 {
     Node *a = n->in[0];
@@ -294,7 +299,8 @@ static Let *concat(Lower *w, Node *n, const Index *at, int context)
 
 /* ---- sweeps ---- */
 
-/* The first sweep in which a value can be computed at every element; a row's result counts from the sweep behind it. */
+/* The first sweep in which a value can be computed at every element; a row's result counts from the
+ * sweep behind it. */
 static int first_sweep(Lower *w, Node *n)
 {
     if (w->k->kind != KERNEL_ROWS || is_loaded(w->g, n))
@@ -445,7 +451,8 @@ static int same_index(Lower *w, const Node *n, const Index *a, const Index *b)
     return 1;
 }
 
-/* The value of n at an index, in a sweep (2, 4, …) or, for columns and scattered rows, in the point behind (3). */
+/* The value of n at an index, in a sweep (2, 4, …) or, for columns and scattered rows, in the point
+ * behind (3). */
 static Let *value_of(Lower *w, Node *n, const Index *given, int context)
 {
     Index at = *given;
@@ -571,7 +578,8 @@ static int is_needed(const Lower *w, const Loop *loop, int loops, int l)
            (loop[l].part == 1 || w->k->kind == KERNEL_SCATTER || loop[l].part == 2);
 }
 
-/* Drops loops of one step and joins neighbours, so that most kernels end up with one loop or two. */
+/* Drops loops of one step and joins neighbours, so that most kernels end up with one loop or
+ * two. */
 static void join_loops(Lower *w)
 {
     Kernel *k = w->k;
@@ -718,7 +726,8 @@ static KernelKind kind_of(const Group *g)
     return KERNEL_FLAT;
 }
 
-/* The value after which the function is named: the last one with a name of the user's, else the last. */
+/* The value after which the function is named: the last one with a name of the user's, else the
+ * last. */
 static const char *main_name(Lower *w)
 {
     const Node *best = NULL;

@@ -1,5 +1,5 @@
-/* Decides what is kept of each parameter: the weights that the optimizer steps on (`master`), and beside f32
- * masters the low-precision copy that the graph reads (`copy`).
+/* Decides what is kept of each parameter: the weights that the optimizer steps on (`master`), and
+ * beside f32 masters the low-precision copy that the graph reads (`copy`).
  *
  *     O2, f16:  net.fc1.weight: master f32, copy f16     bn.weight: f32     O3: f16 alone
  */

@@ -84,8 +84,8 @@ static int is_operand(const Launch *l, const Buffer *b)
     return l->product && (l->product->operand[0].buffer == b || l->product->operand[1].buffer == b);
 }
 
-/* Is this launch the last that needs b? What an earlier segment made, a segment that runs several times needs
- * again. */
+/* Is this launch the last that needs b? What an earlier segment made, a segment that runs several
+ * times needs again. */
 static int dies_at(const EntryPlan *e, const Buffer *b, const Launch *l)
 {
     return is_placed(b) && b->first < l->index && b->last == l->index &&
@@ -104,7 +104,8 @@ static int may_replace(Unit *u, const EntryPlan *e, const Launch *l, int in, int
            kernel_may_overwrite(l->kernel, in, out);
 }
 
-/* A name for a second form of a kernel: "fit_h_in_place", or "fit_h_apart" if the first is in place. */
+/* A name for a second form of a kernel: "fit_h_in_place", or "fit_h_apart" if the first is in
+ * place. */
 static Str variant_name(Unit *u, Names *functions, Str kernel, int in_place)
 {
     const char *base = arena_printf(u->scratch, "%s_%s", kernel, in_place ? "in_place" : "apart");
@@ -207,8 +208,8 @@ static int can_swap(const Launch *a, const Launch *b)
     return 1;
 }
 
-/* Does launch i make something that could lie in place of a value if only the next launch, which is the last
- * to read it, came first? */
+/* Does launch i make something that could lie in place of a value if only the next launch, which is
+ * the last to read it, came first? */
 static int wants_swap(Unit *u, const EntryPlan *e, int i)
 {
     Launch *l = e->launches.at[i];
@@ -258,8 +259,8 @@ static void move_lives(const EntryPlan *e, const Launch *l, int from, int to)
         move_life(e, l->product->operand[k].buffer, from, to);
 }
 
-/* A gradient with respect to a layer's input is made before that of its weights, which reads the input: turns
- * such pairs, so that the first may replace the input. */
+/* A gradient with respect to a layer's input is made before that of its weights, which reads the
+ * input: turns such pairs, so that the first may replace the input. */
 static void turn_pairs(Unit *u, EntryPlan *e)
 {
     for (int i = 0; i + 1 < e->launches.n; i++) {

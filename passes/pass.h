@@ -43,8 +43,8 @@ typedef struct PassInfo {
 extern const PassInfo pass_info[];
 extern const int pass_count;
 
-/* Runs the passes named in `list` ("infer,cast"; NULL: all) up to and including `last` (NULL: the end); stops at
- * errors. Returns 0 when a name is unknown (an error is recorded). */
+/* Runs the passes named in `list` ("infer,cast"; NULL: all) up to and including `last` (NULL: the
+ * end); stops at errors. Returns 0 when a name is unknown (an error is recorded). */
 int passes_run(Unit *u, const char *list, const char *last);
 void passes_list(Out *o); /* --list-passes */
 

@@ -29,8 +29,8 @@ static const PassInfo *find_pass(const char *name, size_t n)
     return NULL;
 }
 
-/* The hash of the program as its author wrote it, before any pass looks at the level: it tells whose
- * a checkpoint is. */
+/* The hash of the program as its author wrote it, before any pass looks at the level: it tells
+ * whose a checkpoint is. */
 static void record_graph(Unit *u)
 {
     Out text;

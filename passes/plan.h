@@ -1,5 +1,5 @@
-/* What will be emitted, as data: buffers, kernels and launches of every entry. Pass fuse makes it, memplan
- * places the buffers, codegen prints it (and a JIT can walk it).
+/* What will be emitted, as data: buffers, kernels and launches of every entry. Pass fuse makes it,
+ * memplan places the buffers, codegen prints it (and a JIT can walk it).
  */
 #ifndef AMPC_PASSES_PLAN_H
 #define AMPC_PASSES_PLAN_H
@@ -39,8 +39,8 @@ typedef enum LaunchKind {
     LAUNCH_UPDATE   /* gradient norm, overflow test and update of one optimizer */
 } LaunchKind;
 
-/* The matrices of a product, in elements: element (i, j) of operand x in product b of the batch is at
- * offset + b * step + i * row + j * column of its buffer, transposes worked in. */
+/* The matrices of a product, in elements: element (i, j) of operand x in product b of the batch is
+ * at offset + b * step + i * row + j * column of its buffer, transposes worked in. */
 typedef struct Product {
     const Dim *batch, *m, *n, *k;
     struct {

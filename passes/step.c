@@ -1,5 +1,6 @@
-/* Joins the statements of a step: each `update opt` becomes one UPDATE a parameter, next to each other, which
- * carries the gradient, the scaler and the clip. Code generation makes one sweep an optimizer of them.
+/* Joins the statements of a step: each `update opt` becomes one UPDATE a parameter, next to each
+ * other, which carries the gradient, the scaler and the clip. Code generation makes one sweep an
+ * optimizer of them.
  *
  *     gradient(w#0, d_w, optimizer=opt); clip(opt, norm, 5); update(opt)
  *     becomes
@@ -21,7 +22,8 @@ typedef struct Step {
     Node **sum;       /* by parameter: the sum of all that are pending */
 } Step;
 
-/* A non-finite test is needed when anything on the way to a gradient may be half, or a scale is not 1. */
+/* A non-finite test is needed when anything on the way to a gradient may be half, or a scale is not
+ * 1. */
 static int needs_check(const Program *p, const Pending *pending)
 {
     if (p->props.level != 0)

@@ -52,7 +52,8 @@ uint32_t ampc_abi(void); /* of the library: is AMPC_ABI of the header that it wa
 int ampc_open(AmpcContext **context, const char *const *options);
 void ampc_close(AmpcContext *context); /* frees every text and message of it; NULL is fine */
 
-/* Text of the last failure, "" if there was none. NULL asks for that of ampc_open, in this thread. */
+/* Text of the last failure, "" if there was none. NULL asks for that of ampc_open, in this
+ * thread. */
 const char *ampc_error(const AmpcContext *context);
 
 /* Compiles `text` under the name `name`, or with text NULL the file of that name. *out is what

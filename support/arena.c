@@ -1,5 +1,6 @@
-/* Bump allocation in blocks that double up to 1 MiB. Under ASan everything not handed out is poisoned,
- * so that a pointer kept across arena_reset, or a write past a piece, is caught at once. */
+/* Bump allocation in blocks that double up to 1 MiB. Under ASan everything not handed out is
+ * poisoned, so that a pointer kept across arena_reset, or a write past a piece, is caught at
+ * once. */
 #include "support/arena.h"
 #include <stdio.h>
 #include <stdlib.h>

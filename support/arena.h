@@ -1,6 +1,6 @@
-/* Memory that is given back all at once. An arena hands out zeroed, 16-byte aligned pieces and never
- * frees one; arena_reset() takes back all of them. Running out of memory leaves through the jump
- * buffer `failure`, the only longjmp of the library.
+/* Memory that is given back all at once. An arena hands out zeroed, 16-byte aligned pieces and
+ * never frees one; arena_reset() takes back all of them. Running out of memory leaves through the
+ * jump buffer `failure`, the only longjmp of the library.
  *
  *     Node *n = new(arena, Node);        int64_t *dims = new_array(arena, int64_t, rank);
  */

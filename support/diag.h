@@ -41,7 +41,8 @@ struct Diags {
 };
 
 void diags_init(Diags *d, Arena *arena, Sources *sources);
-/* Takes the text after -W: "shape", "no-shape", "error", "error=shape", "no-error=shape"; 0 if unknown. */
+/* Takes the text after -W: "shape", "no-shape", "error", "error=shape", "no-error=shape"; 0 if
+ * unknown. */
 int diags_option(Diags *d, const char *text);
 Diag *error_at(Diags *d, Code code, Span span, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -63,9 +64,9 @@ int code_find(const char *name); /* -1 if there is none */
 int diags_full(const Diags *d); /* more errors than max_errors: time to stop */
 void diags_print(const Diags *d, Out *o,
                  int colour); /* carets, notes, fix-its; in the order raised */
-/* Compares with the comments of the sources and writes what is missing or unexpected; gives the number
- * of differences. A comment names a substring of the message on its own line, on the line N away, or
- * (with *) anywhere, a message without a place included:
+/* Compares with the comments of the sources and writes what is missing or unexpected; gives the
+ * number of differences. A comment names a substring of the message on its own line, on the line N
+ * away, or (with *) anywhere, a message without a place included:
  *
  *     // expected-error {{…}}   expected-warning@-2 {{…}}   expected-note@+1 {{…}}   expected-remark@* {{…}}
  *

@@ -49,8 +49,8 @@ Source *source_add(Sources *s, const char *path, const char *text, size_t size)
     return add(s, path, arena_copy(s->arena, text, size), size);
 }
 
-/* Reads the descriptor to its end into *text, which has `room` bytes and is replaced when that is too
- * little; gives the size, or -1 with *why. */
+/* Reads the descriptor to its end into *text, which has `room` bytes and is replaced when that is
+ * too little; gives the size, or -1 with *why. */
 static ssize_t read_all(Arena *arena, int fd, char **text, size_t room, const char **why)
 {
     size_t size = 0;

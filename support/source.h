@@ -1,5 +1,5 @@
-/* Source files and places in them. A span is two offsets into one file; lines and columns are worked
- * out only when something is printed. */
+/* Source files and places in them. A span is two offsets into one file; lines and columns are
+ * worked out only when something is printed. */
 #ifndef AMPC_SUPPORT_SOURCE_H
 #define AMPC_SUPPORT_SOURCE_H
 #include "support/arena.h"

@@ -38,7 +38,8 @@ const Type *shape_reduce(Op op, Node *const *in, int nin, const Attrs *attrs)
     return type_of(to, rank, dim);
 }
 
-/* A result of the reduction with its axes as dimensions of 1, so that it broadcasts against the operand. */
+/* A result of the reduction with its axes as dimensions of 1, so that it broadcasts against the
+ * operand. */
 static Node *with_kept_axes(Node *n, Node *value)
 {
     const Type *x = n->in[0]->type;
@@ -58,7 +59,8 @@ static Node *divide_by_axes(Node *n, Node *value)
     return divide_by_count(value, dims, count);
 }
 
-/* SUM and MEAN: g for every element. MAX and MIN: g shared by the elements that are equal to the result. */
+/* SUM and MEAN: g for every element. MAX and MIN: g shared by the elements that are equal to the
+ * result. */
 Node *grad_reduce(Node *n, Node *g, int k)
 {
     (void)k;

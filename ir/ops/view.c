@@ -1,4 +1,5 @@
-/* Views and copies: the same elements in another order, a part of them, or several one after the other. */
+/* Views and copies: the same elements in another order, a part of them, or several one after the
+ * other. */
 #include "ir/program.h"
 #include "ir/shape.h"
 

@@ -1,5 +1,6 @@
-/* libampc as a program uses it: texts in, texts and messages out; wrong options; contexts in two threads;
- * and memory that runs out at every point, which gives status 3 and (under ASan) leaves nothing behind.
+/* libampc as a program uses it: texts in, texts and messages out; wrong options; contexts in two
+ * threads; and memory that runs out at every point, which gives status 3 and (under ASan) leaves
+ * nothing behind.
  */
 #include "runtime/ampc.h"
 #include "check.h"

@@ -1,11 +1,12 @@
-/* Kernels against the interpreter. Random graphs of every row go through expand and fuse; their kernels and
- * launches are printed into one C file, which the C compiler of the system builds and which is run on
- * the same data as the interpreter:
+/* Kernels against the interpreter. Random graphs of every row go through expand and fuse; their
+ * kernels and launches are printed into one C file, which the C compiler of the system builds and
+ * which is run on the same data as the interpreter:
  *
  *     strict   every result equals that of the interpreter bit for bit (a NaN is a NaN)
  *     fused    every result is within 4 times the interpreter's error bound of its exact value
  *
- * Data goes to the program in a file of buffers, in the order of the plan, and comes back the same way.
+ * Data goes to the program in a file of buffers, in the order of the plan, and comes back the same
+ * way.
  */
 #include "check.h"
 #include "codegen/kernel_print.h"

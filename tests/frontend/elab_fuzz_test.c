@@ -1,6 +1,6 @@
-/* Exchanges words of the files named on the command line for other words of them, in many random, but
- * always the same, ways, and elaborates what still parses: it must end, complain at no place twice, and
- * what has no error must be a sound program. Worth most under ASan and UBSan.
+/* Exchanges words of the files named on the command line for other words of them, in many random,
+ * but always the same, ways, and elaborates what still parses: it must end, complain at no place
+ * twice, and what has no error must be a sound program. Worth most under ASan and UBSan.
  */
 #include "frontend/elab.h"
 #include "frontend/parse.h"

@@ -1,6 +1,6 @@
-/* Takes the files named on the command line apart in many random, but always the same, ways and parses
- * what comes out: it must end, complain at no place twice, and what parses must print to a fixpoint.
- * Worth most under ASan and UBSan.
+/* Takes the files named on the command line apart in many random, but always the same, ways and
+ * parses what comes out: it must end, complain at no place twice, and what parses must print to a
+ * fixpoint. Worth most under ASan and UBSan.
  */
 #include "frontend/parse.h"
 #include "check.h"

@@ -1,5 +1,5 @@
-/* Every allocation of the front end fails in turn, once and for good: it leaves by the arena's jump, and
- * (under ASan) nothing leaks.
+/* Every allocation of the front end fails in turn, once and for good: it leaves by the arena's
+ * jump, and (under ASan) nothing leaks.
  */
 #include "frontend/parse.h"
 #include "check.h"

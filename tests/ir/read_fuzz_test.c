@@ -1,6 +1,6 @@
-/* Takes IR texts apart in many random, but always the same, ways and reads what comes out: wrong text is
- * errors and nothing worse; right text prints to a fixpoint, and the passes, with the verifier behind each,
- * find nothing that breaks our own rules. Worth most under ASan and UBSan.
+/* Takes IR texts apart in many random, but always the same, ways and reads what comes out: wrong
+ * text is errors and nothing worse; right text prints to a fixpoint, and the passes, with the
+ * verifier behind each, find nothing that breaks our own rules. Worth most under ASan and UBSan.
  */
 #include "check.h"
 #include "ir/text.h"

@@ -1,7 +1,7 @@
 /* Holds the gradient of every row of the op table to central differences in double: h = 1e-6, and
  * |found - wanted| <= 1e-7 + 1e-5 |wanted|. A row that says that something flows is tested by itself; nobody
- * writes a test an op. What is listed below is only what a row cannot say: where its operands live, and shapes
- * and attributes of structured ops.
+ * writes a test an op. What is listed below is only what a row cannot say: where its operands live,
+ * and shapes and attributes of structured ops.
  */
 #include "check.h"
 #include "ir/eval.h"

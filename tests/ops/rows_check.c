@@ -1,6 +1,7 @@
-/* Holds every row of the op table to its word: spellings and attributes are well formed, flags agree with
- * what the row is, the row's type rule takes a node made from the row alone, IR text of that node reads back
- * and prints the same, and what a row says is rewritten into primitives is rewritten, with the same type.
+/* Holds every row of the op table to its word: spellings and attributes are well formed, flags
+ * agree with what the row is, the row's type rule takes a node made from the row alone, IR text of
+ * that node reads back and prints the same, and what a row says is rewritten into primitives is
+ * rewritten, with the same type.
  */
 #include "check.h"
 #include "ir/shape.h"

@@ -1,11 +1,14 @@
-/* Trains a whole program in the compiler's interpreter, in strict rounding: what an emitted program with
+/* Trains a whole program in the compiler's interpreter, in strict rounding: what an emitted program
+ * with
  * --rounding=strict must reproduce bit for bit. It compiles the model up to pass `expand`, knows nothing of
- * kernels, buffers or emitted text, and shares only data readers, random numbers and the scaler with them.
+ * kernels, buffers or emitted text, and shares only data readers, random numbers and the scaler
+ * with them.
  *
  *     interpret MODEL.amp -O2 --half=bf16 --steps=20 --out=expected [--loss-scale=dynamic|N] [--policy=torch] [-DNAME=V]
  *
- * writes expected.st, which holds what a checkpoint of the program does (weights as f32 at every level), and
- * expected.tsv with the log's columns, but for ms_per_step. Options of the program keep their defaults.
+ * writes expected.st, which holds what a checkpoint of the program does (weights as f32 at every
+ * level), and expected.tsv with the log's columns, but for ms_per_step. Options of the program keep
+ * their defaults.
  */
 #include "frontend/elab.h"
 #include "frontend/parse.h"
@@ -27,7 +30,8 @@
 
 enum { POOLS = 8 };
 
-/* Gradients whose squares are added as one vector: those of an optimizer that are kept alike, by group. */
+/* Gradients whose squares are added as one vector: those of an optimizer that are kept alike, by
+ * group. */
 typedef struct Pool {
     DType master, copy, gradient;
     Vec(Param *) params;
@@ -543,7 +547,7 @@ static void add_weights(Run *r, RtTable *table, Weights *w)
     }
 }
 
-/* What a checkpoint holds besides the tensors (CONTRACTS C7). */
+/* What a checkpoint holds besides the tensors. */
 static void add_scalars(Run *r, RtTable *t)
 {
     const Optimizer *opt = r->entry->optimizers.at[0];

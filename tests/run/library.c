@@ -71,7 +71,8 @@ static const char *skip_quiet(const char *start, const char *c)
     return c;
 }
 
-/* Is this identifier, outside of braces and parentheses, one that is declared here? What follows tells. */
+/* Is this identifier, outside of braces and parentheses, one that is declared here? What follows
+ * tells. */
 static int declares(const char *after)
 {
     after = skip_space(after);
@@ -93,8 +94,8 @@ static int is_ours(const char *word, size_t n, const char *prefix)
            strncmp(word, "RT_", 3) != 0 && strncmp(word, "Rt", 2) != 0;
 }
 
-/* Writes a line for each name that the text declares at file scope, enumerators included: `#define NAME
- * PREFIX__NAME`, or its #undef. */
+/* Writes a line for each name that the text declares at file scope, enumerators included: `#define
+ * NAME PREFIX__NAME`, or its #undef. */
 static void write_renames(FILE *file, const char *text, const char *prefix, int undo)
 {
     int braces = 0, round = 0, in_enum = 0;

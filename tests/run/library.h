@@ -1,5 +1,6 @@
-/* Emitted libraries, many in one file of C: each is printed with a prefix of its own, the runtime is included
- * once, and names of file scope are told apart by macros. A shim gives every library the same signatures.
+/* Emitted libraries, many in one file of C: each is printed with a prefix of its own, the runtime
+ * is included once, and names of file scope are told apart by macros. A shim gives every library
+ * the same signatures.
  *
  *     LibraryText t = library_open("/tmp/m1");
  *     library_add(&t, "m17", text, &settings, &message);
@@ -11,7 +12,8 @@
 #include "passes/pass.h"
 #include <stdio.h>
 
-/* Arguments are inputs in declared order, then results; the report of a step is loss, skipped, scale, lr, norm. */
+/* Arguments are inputs in declared order, then results; the report of a step is loss, skipped,
+ * scale, lr, norm. */
 typedef struct Shim {
     int (*create)(void **out);
     void (*destroy)(void *);

@@ -122,7 +122,8 @@ static int64_t some_size(Gen *g)
 
 /* ---- values ---- */
 
-/* A value whose statement reads a, b and c (-1: nothing); the first %d of the text is its own number. */
+/* A value whose statement reads a, b and c (-1: nothing); the first %d of the text is its own
+ * number. */
 static int add_value(Gen *g, ValueKind kind, Shape shape, double low, double high, int a, int b,
                      int c)
 {
@@ -135,7 +136,8 @@ static int add_value(Gen *g, ValueKind kind, Shape shape, double low, double hig
             const ModelValue *x = &g->value[read[i]];
             v->read[v->reads++] = read[i];
             g->value[read[i]].uses++;
-            /* an operand without rows is the same for all rows; one with rows elsewhere mixes them */
+            /* an operand without rows is the same for all rows; one with rows elsewhere mixes
+             * them */
             if (!x->by_row && !is_fixed(&x->shape, 0))
                 v->by_row = 0;
         }
@@ -274,8 +276,8 @@ static Shape narrower(Gen *g, const Shape *s)
     return r;
 }
 
-/* A second operand for element-wise ops with v: a value of its shape, one that broadcasts, or a new weight.
- * v's shape is the result's. */
+/* A second operand for element-wise ops with v: a value of its shape, one that broadcasts, or a new
+ * weight. v's shape is the result's. */
 static int partner(Gen *g, int v, double low, double high)
 {
     const Shape *s = &g->value[v].shape;

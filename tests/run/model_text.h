@@ -1,14 +1,15 @@
-/* Random valid models, as .amp text. Every op states what it asks of its operands: kind, shape, and the
- * range of values in which it is finite and well conditioned; the generator picks operands that fit or makes
- * them fit. A model is a list of statements, each of which gives one value; values that no other statement
- * reads are the results, and each real one feeds a loss of the train entry.
+/* Random valid models, as .amp text. Every op states what it asks of its operands: kind, shape, and
+ * the range of values in which it is finite and well conditioned; the generator picks operands that
+ * fit or makes them fit. A model is a list of statements, each of which gives one value; values
+ * that no other statement reads are the results, and each real one feeds a loss of the train entry.
  *
  *     ModelText *m = model_random(&arena, seed);
  *     const char *text = model_text(m, &arena);
  *
- * A model shrinks by `cut` (a value becomes a constant of its shape) and `dropped` (a result that is not read any
- * more); what nothing needs then is not printed. Names of values are not part of a model's meaning, nor
- * is the order of its declarations: `renamed` prints the same model with others.
+ * A model shrinks by `cut` (a value becomes a constant of its shape) and `dropped` (a result that
+ * is not read any more); what nothing needs then is not printed. Names of values are not part of a
+ * model's meaning, nor is the order of its declarations: `renamed` prints the same model with
+ * others.
  */
 #ifndef AMPC_TESTS_MODEL_TEXT_H
 #define AMPC_TESTS_MODEL_TEXT_H

@@ -13,8 +13,8 @@
 
 /* ---- compiling ---- */
 
-/* What is left of pass cast when there is nothing to cast: `float` is f32, and composites that autodiff must
- * not see become primitives. */
+/* What is left of pass cast when there is nothing to cast: `float` is f32, and composites that
+ * autodiff must not see become primitives. */
 static Node *without_casts(Rewrite *w, Node *old, Node **in)
 {
     (void)w;
@@ -294,8 +294,8 @@ static int same_pool(const Weights *a, const Weights *b)
            a->gradient_type == b->gradient_type;
 }
 
-/* The squares of the gradients that lie in one buffer with those of parameter `first`: by group, then as declared,
- * tensors at multiples of 32 elements, zeros between. */
+/* The squares of the gradients that lie in one buffer with those of parameter `first`: by group,
+ * then as declared, tensors at multiples of 32 elements, zeros between. */
 static double pool_squares(Reference *r, const Optimizer *opt, int first)
 {
     int64_t total = 0, at = 0;

@@ -1,5 +1,5 @@
-/* A program run by the interpreter, entry by entry and step by step: what an emitted library is compared with.
- * It knows nothing of kernels, buffers or emitted text.
+/* A program run by the interpreter, entry by entry and step by step: what an emitted library is
+ * compared with. It knows nothing of kernels, buffers or emitted text.
  *
  *     Reference r;
  *     if (!reference_open(&r, text, &settings)) puts(r.message);
@@ -55,8 +55,8 @@ typedef struct Reference {
     Graph *graph;
 } Reference;
 
-/* Compiles the text by these passes; NULL: all up to `expand`; "plain": those without casts, masters and scaler,
- * which O0 must agree with. 0: it has errors. */
+/* Compiles the text by these passes; NULL: all up to `expand`; "plain": those without casts,
+ * masters and scaler, which O0 must agree with. 0: it has errors. */
 int reference_open(Reference *r, const char *text, const Settings *settings, const char *passes);
 void reference_close(Reference *r);
 /* Evaluates an entry with memory from r->scratch, which the caller resets. */
@@ -67,6 +67,7 @@ Eval reference_step(Reference *r, const Batch *batch);
 void reference_update(Reference *r);
 double reference_number(const Reference *r, const Scalar *s);
 double reference_rate(const Reference *r, const Schedule *s);
-/* The hypers of a parameter at this step, in the order of the row, and what the row derives, as floats. */
+/* The hypers of a parameter at this step, in the order of the row, and what the row derives, as
+ * floats. */
 OptimElement reference_hypers(const Reference *r, const Optimizer *opt, const Weights *w);
 #endif

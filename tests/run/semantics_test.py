@@ -1,5 +1,5 @@
 """Behaviours of whole programs that have a known exact answer: golden vectors (G) and public bug reports (B, S)
-about mixed precision, each named after its number in SEMANTICS 8 and 10. Every program reads its batches from
+about mixed precision, each named after its number in ampc's list of public bug reports (B), sources (S) and golden vectors (G). Every program reads its batches from
 a csv in which the last column, `boost`, multiplies the loss twice: 1 leaves it alone, 1e30 makes all gradients
 infinite, at every level.
 """

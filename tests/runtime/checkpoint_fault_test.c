@@ -1,6 +1,6 @@
 /* Saving a checkpoint when the world fails: every call to the system fails in turn, or is the last
- * one before a crash. Whatever happens, the newest checkpoint is whole, and a failure is reported and
- * leaves no temporary file. The order of the calls is the one that survives a power cut. */
+ * one before a crash. Whatever happens, the newest checkpoint is whole, and a failure is reported
+ * and leaves no temporary file. The order of the calls is the one that survives a power cut. */
 #include "rt_base.h"
 
 #include "check.h"

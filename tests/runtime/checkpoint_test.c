@@ -426,7 +426,7 @@ static void kill_while_writing(void)
         memset(&note, 0, sizeof note);
         int status = rt_checkpoints_newest(&c, &f, &step, &note);
         CHECK_EQ(status, RT_OK);
-        CHECK(!strcmp(note.text, "")); /* nothing had to be passed over */
+        CHECK(!strcmp(note.text, ""));                   /* nothing had to be passed over */
         int nothing_yet = step < 0 && acknowledged == 0; /* on a busy machine */
         CHECK(nothing_yet || (step >= acknowledged && step <= acknowledged + 1));
         if (status || step < 0)

@@ -34,7 +34,8 @@ static const Format f16 = {10, 15, 0x7c00, widen_f16, narrow_f16};
 static const Format bf16 = {7, 127, 0x7f80, widen_bf16, narrow_bf16};
 
 /* The value of a finite half, from the definition of the format. The first value too large, with
- * the bits of infinity, comes out as the next power of two, which is what rounding compares with. */
+ * the bits of infinity, comes out as the next power of two, which is what rounding compares
+ * with. */
 static double half_value(const Format *f, int bits)
 {
     int exponent = bits >> f->fraction_bits, fraction = bits & ((1 << f->fraction_bits) - 1);

@@ -1,5 +1,5 @@
-/* The JSON reader takes what RFC 8259 allows, refuses everything else with the byte where it saw it,
- * and never reads outside the text, however damaged. */
+/* The JSON reader takes what RFC 8259 allows, refuses everything else with the byte where it saw
+ * it, and never reads outside the text, however damaged. */
 #include "rt_json.h"
 
 #include "check.h"

@@ -1,5 +1,5 @@
-/* The log's text, exactly: both formats, absent cells, numbers that are not finite; going on with an
- * old log; a full disk is reported. */
+/* The log's text, exactly: both formats, absent cells, numbers that are not finite; going on with
+ * an old log; a full disk is reported. */
 #include "rt_log.h"
 
 #include "check.h"

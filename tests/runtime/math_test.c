@@ -64,7 +64,8 @@ static double error_in_ulp(float found, double truth)
     return fabs((double)found - truth) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-/* Whether found is the truth within 1 ulp, with the right sign; an overflow may come 1 ulp early. */
+/* Whether found is the truth within 1 ulp, with the right sign; an overflow may come 1 ulp
+ * early. */
 static int is_close(float found, double truth)
 {
     if (truth != truth || found != found)

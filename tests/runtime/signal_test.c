@@ -1,5 +1,5 @@
-/* The first SIGINT or SIGTERM asks, the second kills; SIGUSR1 asks for a checkpoint, each time anew;
- * what the parent ignores stays ignored. */
+/* The first SIGINT or SIGTERM asks, the second kills; SIGUSR1 asks for a checkpoint, each time
+ * anew; what the parent ignores stays ignored. */
 #include "rt_signal.h"
 
 #include "check.h"

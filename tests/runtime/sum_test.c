@@ -80,8 +80,8 @@ static double norm(const float *x, int64_t n, int *nonfinite)
     return sqrt(rt_add_chunks(chunk, rt_chunk_count(n)));
 }
 
-/* Against double, which is exact enough; n squares of equal sign, summed in lanes of 128, are off by
- * at most 133 roundings, half of that in the norm. */
+/* Against double, which is exact enough; n squares of equal sign, summed in lanes of 128, are off
+ * by at most 133 roundings, half of that in the norm. */
 static void test_norms(void)
 {
     const float scales[] = {0x1p-149f, 0x1p-140f, 0x1p-100f, 0x1p-83f, 0x1p-70f,

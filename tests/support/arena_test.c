@@ -1,4 +1,5 @@
-/* Pieces are zeroed, aligned and apart; reset reuses memory; running out of it leaves by the jump. */
+/* Pieces are zeroed, aligned and apart; reset reuses memory; running out of it leaves by the
+ * jump. */
 #include "support/arena.h"
 #include "check.h"
 #include <string.h>
