@@ -9,6 +9,7 @@
  * text, not by parsing C: what a part may look like is told in tests/codegen/runtime_test.c.
  */
 #include "codegen/runtime.h"
+#include "support/map.h"
 #include "support/str.h"
 #include "support/vec.h"
 #include <assert.h>
@@ -52,7 +53,7 @@ typedef struct Paste {
     Vec(Node) node;
     Vec(Definition) definition;
     Strs reached; /* names to follow */
-    Strs seen;    /* open addressing, by address; a power of two long */
+    Map seen;     /* the names among them */
     Vec(Include) include;
     int parts;
 } Paste;
@@ -454,24 +455,15 @@ static void find_definitions(Paste *p, int node)
         n->kind = SETTING;
 }
 
-/* Remembers a name; has it been seen before? */
-static int see(Paste *p, Str name)
-{
-    size_t mask = (size_t)p->seen.room - 1, i = ((uintptr_t)name >> 3) * 0x9E3779B1u & mask;
-    while (p->seen.at[i] && p->seen.at[i] != name)
-        i = (i + 1) & mask;
-    int seen = p->seen.at[i] != NULL;
-    p->seen.at[i] = name;
-    return seen;
-}
-
 static void reach(Paste *p, const Scan *s, const char *name, size_t bytes, char before,
                   const char *after, void *data)
 {
     (void)s, (void)before, (void)after, (void)data;
     Str interned = intern_n(&p->names, name, bytes);
-    if (!see(p, interned))
-        vec_push(p->arena, &p->reached, interned);
+    if (map_get(&p->seen, interned))
+        return;
+    map_put(p->arena, &p->seen, interned, p);
+    vec_push(p->arena, &p->reached, interned);
 }
 
 static void reach_lines(Paste *p, int first, int last)
@@ -658,8 +650,6 @@ void runtime_paste(Arena *arena, const char *program, Out *includes, Out *o)
     Paste p = {.arena = arena};
     Scan s = {0};
     names_init(&p.names, arena);
-    p.seen.room = 1 << 16;
-    p.seen.at = new_array(arena, Str, p.seen.room);
     while (runtime_part[p.parts].file)
         p.parts++;
     char *visited = new_array(arena, char, p.parts + 1);
