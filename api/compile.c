@@ -9,7 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-int diags_status(const Diags *d)
+/* The worst of the errors: what a program that stops because of them returns. */
+static int diags_status(const Diags *d)
 {
     int status = d->errors ? WRONG_INPUT : DONE;
     for (const Diag *e = d->first; e; e = e->next) {

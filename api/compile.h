@@ -32,7 +32,4 @@ typedef struct Compilation {
 int compile(Compilation *c, const Options *options, const char *name, const char *text,
             size_t bytes, int first_line);
 void compilation_free(Compilation *c);
-
-/* The worst of the errors: what a program that stops because of them returns. */
-int diags_status(const Diags *d);
 #endif

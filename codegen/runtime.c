@@ -6,7 +6,7 @@
  *
  * On the way conditions that only CUDA or C++ need are resolved, include guards go away, and the
  * headings of sections of which nothing is left disappear. Names are found by their place in the
- * text, not by parsing C: what a part may look like is told in tests/codegen/runtime_test.c.
+ * text, not by parsing C: what a part may look like is told in tests/codegen/paste_test.c.
  */
 #include "codegen/runtime.h"
 #include "support/map.h"

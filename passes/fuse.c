@@ -60,7 +60,7 @@ static int is_floating(const Node *n)
 
 /* Reads its operands at other elements, under a condition, or by an index: they must be in
  * memory. */
-int needs_memory(const Node *n, int k)
+static int needs_memory(const Node *n, int k)
 {
     return n->op == OP_PAD || n->op == OP_CONCAT || (n->op == OP_GATHER && k == 0);
 }

@@ -85,6 +85,5 @@ Buffer *source_buffer(Fuse *f, const Node *n);
 void lower_group(Fuse *f, Group *g, Launch *launch);
 const char *value_name(Fuse *f, const Node *n);
 Str fresh_name(Fuse *f, Names *taken, const char *wanted); /* an identifier that is not taken */
-int needs_memory(const Node *n, int k);                    /* operand k is read at other elements */
 int is_reduction(const Node *n);
 #endif
