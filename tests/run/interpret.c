@@ -365,7 +365,7 @@ static int take_step(Run *r, Optimizer *opt, double steps)
     if (opt->checks && !isfinite((float)norm)) /* a gradient may overflow by unscaling */
         return 0;
     if (opt->clip_kind && !strcmp(opt->clip_kind, "norm"))
-        coefficient = fmin(1, opt->clip_limit / (norm + 1e-6));
+        coefficient = rt_clip_factor(norm, opt->clip_limit);
     float k = (float)(coefficient / (double)r->scale);
     const OptimInfo *info = optim_info(opt->kind);
     for (int i = 0; i < info->hypers; i++) {
